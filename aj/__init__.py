@@ -1,0 +1,1 @@
+"""`aj`: the whole contract of an asynchronous HTTP API, for Flask and RQ."""

@@ -1,0 +1,144 @@
+"""Every way `aj` says no, as one tree.
+
+    AjError
+    ├── SettingsError            the process cannot start; the message is one line for the operator
+    ├── TaskError                raised by a task: its text may be shown to the caller
+    ├── SignatureError           a webhook that cannot be trusted
+    │   ├── SignatureMissing         headers absent or unreadable: the sender must be mended
+    │   └── SignatureInvalid         wrong or stale: refuse
+    ├── AddressRefused           an outbound address that may not be called
+    ├── DeliveryFailed           one attempt to deliver a webhook brought no answer
+    └── Problem                  an answer to an HTTP request, as RFC 9457 wants it
+        ├── 400 Malformed, MalformedKey
+        ├── 404 JobUnknown
+        ├── 410 JobGone
+        ├── 413 BodyTooLarge
+        ├── 415 UnsupportedMedia
+        ├── 422 Invalid, KeyReused
+        └── 503 QueueFull, StoreUnavailable
+
+This file holds the words only: it imports nothing of ours and knows no framework.
+A message names the value, the limit and the next step, and never holds a secret.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+
+class AjError(Exception):
+    """Whatever `aj` raises on purpose."""
+
+
+class SettingsError(AjError):
+    """A setting is wrong: the variable, its value and what is accepted, in one line."""
+
+
+class TaskError(AjError):
+    """Raise this in a task to fail the job with a text that its caller may read."""
+
+
+class SignatureError(AjError):
+    """A webhook cannot be trusted."""
+
+
+class SignatureMissing(SignatureError):
+    """A webhook lacks the headers of Standard Webhooks, or they cannot be read."""
+
+
+class SignatureInvalid(SignatureError):
+    """A webhook's signature matches none of the secrets, or its timestamp is too far from now."""
+
+
+class AddressRefused(AjError):
+    """An outbound address may not be called; the message says which rule refused it."""
+
+
+class DeliveryFailed(AjError):
+    """An attempt brought no HTTP answer. `kind` is a stable word for the reason, such as `timeout`."""
+
+    def __init__(self, kind: str, detail: str) -> None:
+        super().__init__(detail)
+        self.kind = kind
+
+
+@dataclass(frozen=True, slots=True)
+class FieldError:
+    """One thing wrong with one member of the request body.
+
+    `pointer` is a JSON Pointer in URI fragment form, such as `#/n`.
+    Source: RFC 6901 section 6, RFC 9457 section 3.
+    """
+
+    pointer: str
+    detail: str
+
+
+class Problem(AjError):
+    """An HTTP error in the form of RFC 9457.
+
+    `slug` ends the problem's `type`, `status` is the HTTP status, `retryable` says whether the same
+    request may succeed later without being changed.
+    """
+
+    slug: ClassVar[str]
+    title: ClassVar[str]
+    status: ClassVar[int]
+    retryable: ClassVar[bool] = False
+
+    def __init__(self, detail: str) -> None:
+        super().__init__(detail)
+        self.detail = detail
+
+
+class Malformed(Problem):
+    slug, title, status = "malformed-body", "The request body is not the JSON it claims to be", 400
+
+
+class MalformedKey(Problem):
+    slug, title, status = "malformed-idempotency-key", "The Idempotency-Key is malformed", 400
+
+
+class JobUnknown(Problem):
+    slug, title, status = "job-unknown", "No such job", 404
+
+
+class JobGone(Problem):
+    """The job existed; its result is past its life. `expired_at` is RFC 3339."""
+
+    slug, title, status = "job-expired", "The job has expired", 410
+
+    def __init__(self, detail: str, expired_at: str) -> None:
+        super().__init__(detail)
+        self.expired_at = expired_at
+
+
+class BodyTooLarge(Problem):
+    slug, title, status = "body-too-large", "The request body is too large", 413
+
+
+class UnsupportedMedia(Problem):
+    slug, title, status = "unsupported-media-type", "The request body must be plain application/json", 415
+
+
+class Invalid(Problem):
+    """The body is well-formed but wrong; `errors` says where."""
+
+    slug, title, status = "invalid-submission", "The submission is not valid", 422
+
+    def __init__(self, detail: str, errors: tuple[FieldError, ...] = ()) -> None:
+        super().__init__(detail)
+        self.errors = errors
+
+
+class KeyReused(Problem):
+    slug, title, status = "idempotency-key-reused", "The Idempotency-Key was used for another payload", 422
+
+
+class QueueFull(Problem):
+    slug, title, status, retryable = "queue-full", "The queue is full", 503, True
+
+
+class StoreUnavailable(Problem):
+    slug, title, status, retryable = "store-unavailable", "The job store cannot be used at the moment", 503, True

@@ -1,0 +1,26 @@
+"""When a webhook is tried again. Pure: no clock, no store."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+
+RETRY_AFTER_CAP_S = 86_400.0
+JITTER = 0.2
+
+
+def delay_before_s(
+    attempt: int,
+    schedule_s: Sequence[float],
+    retry_after_s: float | None = None,
+    uniform: Callable[[float, float], float] = random.uniform,
+) -> float | None:
+    """Seconds to wait before attempt number `attempt` (from 1), or None where the schedule is spent.
+
+    The schedule's delay is moved by up to 20 % either way, so that many deliveries that failed together
+    do not come back together. A receiver's Retry-After can only lengthen it, and by a day at most.
+    """
+    if attempt > len(schedule_s):
+        return None
+    delay_s = schedule_s[attempt - 1] * (1 + uniform(-JITTER, JITTER))
+    return max(delay_s, min(retry_after_s or 0.0, RETRY_AFTER_CAP_S))
