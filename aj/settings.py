@@ -70,21 +70,23 @@ def _parse_seconds(text: str) -> float:
     return float(text)
 
 
+_ALLOWED = "a comma list of hosts or networks, each with an optional port, such as 127.0.0.1:8141,10.0.0.0/8"
+
+
 def _parse_allowed(text: str) -> Allowed:
-    accepted = "a comma list of hosts or networks, each with an optional port, such as 127.0.0.1:8141,10.0.0.0/8"
     match = re.fullmatch(r"(?:\[(?P<v6>[^\]]+)\]|(?P<plain>[^:\[\]]+))(?::(?P<port>[0-9]{1,5}))?", text)
     bare_v6 = text.count(":") > 1 and not text.startswith("[")
     if match is None and not bare_v6:
-        raise ValueError(accepted)
+        raise ValueError(_ALLOWED)
     host = text if match is None else match["v6"] or match["plain"]
     port = None if match is None or match["port"] is None else int(match["port"])
     if port is not None and not 1 <= port <= 65_535:
-        raise ValueError(accepted)
+        raise ValueError(_ALLOWED)
     try:
         return Allowed(host=None, network=ipaddress.ip_network(host), port=port)
     except ValueError:
         if not re.fullmatch(r"[A-Za-z0-9_-]{1,63}(\.[A-Za-z0-9_-]{1,63})*", host) or re.fullmatch(r"[0-9.]+", host):
-            raise ValueError(accepted) from None
+            raise ValueError(_ALLOWED) from None
     return Allowed(host=host.lower(), network=None, port=port)
 
 
@@ -134,7 +136,7 @@ class Settings:
     )
     callback_allow: tuple[Allowed, ...] = field(
         default=(_parse_allowed("127.0.0.1:8141"),),
-        metadata={"parse": lambda text: _parse_list(_parse_allowed, "")(text) if text.strip() else ()},
+        metadata={"parse": lambda text: _parse_list(_parse_allowed, _ALLOWED)(text) if text.strip() else ()},
     )
     callback_schedule_s: tuple[float, ...] = field(
         default=(0.0, 5.0, 30.0, 120.0, 600.0, 3600.0, 21_600.0),
@@ -169,15 +171,19 @@ class Settings:
 
         Raises: SettingsError: a value is not accepted, or an `AJ_…` variable is not a setting.
         """
-        named = {name: value for name, value in environ.items() if name.startswith("AJ_")}
-        for name in named:
-            if name.removeprefix("AJ_").lower() not in _PARSERS:
-                close = difflib.get_close_matches(name, [variable(known) for known in _PARSERS], 1)
+        known = {variable(name): name for name in _PARSERS}
+        named: dict[str, tuple[str, str]] = {}
+        for called, text in environ.items():
+            if not called.startswith("AJ_"):
+                continue
+            if called not in known:
+                close = difflib.get_close_matches(called.upper(), known, 1)
                 hint = f"; did you mean {close[0]}?" if close else "; docs/settings.md lists them"
-                raise SettingsError(f"{name} is not a setting of this version{hint}")
-        if "AJ_REDIS_URL" not in named and environ.get("REDIS_URL"):
-            named["AJ_REDIS_URL"] = environ["REDIS_URL"]
-        return cls._parsed({name.removeprefix("AJ_").lower(): value for name, value in named.items()})
+                raise SettingsError(f"{called} is not a setting of this version{hint}")
+            named[known[called]] = called, text
+        if "redis_url" not in named and environ.get("REDIS_URL"):
+            named["redis_url"] = "REDIS_URL", environ["REDIS_URL"]
+        return cls._parsed(named)
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> Settings:
@@ -187,23 +193,26 @@ class Settings:
 
         Raises: SettingsError: a value is not accepted.
         """
-        named: dict[str, str] = {}
+        named: dict[str, tuple[str, str]] = {}
         for name in _PARSERS:
-            value = config.get(variable(name), config.get(name.upper()))
-            if value is not None:
-                named[name] = ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+            for called in (name.upper(), variable(name)):
+                value = config.get(called)
+                if value is not None:
+                    text = ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+                    named[name] = called, text
         return cls._parsed(named)
 
     @classmethod
-    def _parsed(cls, named: Mapping[str, str]) -> Settings:
+    def _parsed(cls, named: Mapping[str, tuple[str, str]]) -> Settings:
+        """Settings from, for each field that was given, the name it was given by and its text."""
         values: dict[str, Any] = {}
-        for name, text in named.items():
+        for name, (called, text) in named.items():
             parse, secret = _PARSERS[name]
             try:
                 values[name] = parse(text)
             except ValueError as accepted:
                 shown = "a value that is not shown" if secret else repr(text)
-                raise SettingsError(f"{variable(name)} is {shown}; accepted: {accepted}") from None
+                raise SettingsError(f"{called} is {shown}; accepted: {accepted}") from None
         if "idempotency_ttl_s" not in values:
             values["idempotency_ttl_s"] = max(DAY_S, values.get("result_ttl_s", DAY_S))
         return cls(**values)

@@ -10,7 +10,6 @@ Source: Standard Webhooks specification 1.0, "Webhook headers" and "Signature sc
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
 import hmac
 import re
@@ -38,7 +37,7 @@ def decode_secret(text: str) -> bytes:
         raise SettingsError(f"a webhook secret must be {accepted}")
     try:
         key = base64.b64decode(text.removeprefix(SECRET_PREFIX), validate=True)
-    except binascii.Error:
+    except ValueError:  # binascii.Error is one; a character outside ASCII gives a plain one
         raise SettingsError(f"a webhook secret must be {accepted}") from None
     if not SECRET_MIN_BYTES <= len(key) <= SECRET_MAX_BYTES:
         raise SettingsError(f"a webhook secret must be {accepted}; this one has {len(key)} bytes")

@@ -1,0 +1,119 @@
+"""Deliver: webhooks that are owed go out, each attempt signed and recorded, until they arrive or are spent.
+
+A delivery never changes its job. It claims from the outbox by lease, so that a deliverer may die at any moment
+and another one repeats the attempt with the same id and the same bytes.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from http import HTTPStatus
+
+from aj import clock
+from aj.egress import Egress
+from aj.errors import AddressRefused, DeliveryFailed, StoreUnavailable
+from aj.job import CallbackState, Job, Status, join_members, quoted
+from aj.schedule import delay_before_s
+from aj.settings import Settings
+from aj.signature import ID_HEADER, SIGNATURE_HEADER, TIMESTAMP_HEADER, sign
+from aj.store import Delivery, Outbox, Webhook, patiently
+
+log = logging.getLogger("aj.deliver")
+
+THREADS = 32
+LONGEST_NAP_S = 1.0
+LEASE_MARGIN_S = 15
+RESULT_MAX_BYTES = 16 * 1024
+RECORD_FOR_S = 60
+
+
+def webhook_for(job: Job, endpoint: str, first_delay_s: float) -> Webhook:
+    """The message that tells of the end of `job`: its document with `type` and `timestamp` before the rest.
+
+    A result of more than 16 KiB is left out and said to be.
+    """
+    assert job.ended_ms is not None
+    members = [("type", quoted(f"job.{job.status}")), ("timestamp", quoted(clock.rfc3339(job.ended_ms)))]
+    large = job.status is Status.SUCCEEDED and job.outcome is not None and len(job.outcome) > RESULT_MAX_BYTES
+    members += [each for each in job.members() if not (large and each[0] == "result")]
+    members += [("result_omitted", b"true")] if large else []
+    return Webhook(join_members(members), endpoint, job.ended_ms + int(first_delay_s * 1000))
+
+
+def webhook_id(job_id: str) -> str:
+    """One id per job, since a job ends once; the same on every attempt, so that a receiver can drop repeats."""
+    return "msg_" + job_id.replace("-", "")
+
+
+class Deliver:
+    """Delivers what is due, with many threads and a small share for each endpoint."""
+
+    def __init__(self, settings: Settings, outbox: Outbox, egress: Egress) -> None:
+        self._settings, self._outbox, self._egress = settings, outbox, egress
+        self._lock = threading.Lock()
+        self._under_way = 0
+
+    def __call__(self, stop: threading.Event) -> None:
+        """Works until `stop` is set, then lets the attempts under way come to their end."""
+        news = self._outbox.news()
+        lease_s = self._settings.callback_timeout_s + LEASE_MARGIN_S
+        with ThreadPoolExecutor(THREADS, thread_name_prefix="deliver") as threads:
+            while not stop.is_set():
+                try:
+                    claimed, next_in_s = self._outbox.claim(THREADS - self._under_way, lease_s)
+                    with self._lock:
+                        self._under_way += len(claimed)
+                    for delivery in claimed:
+                        threads.submit(self._attempt, delivery)
+                    if not claimed:
+                        news.wait(LONGEST_NAP_S if next_in_s is None else min(LONGEST_NAP_S, next_in_s))
+                except StoreUnavailable:
+                    stop.wait(LONGEST_NAP_S)
+
+    def _attempt(self, delivery: Delivery) -> None:
+        """One attempt and its record. Whatever goes wrong, the lease ends and the attempt is repeated."""
+        try:
+            status, retry_after_s = self._send(delivery)
+            state, delay_s = self._judged(delivery, status, retry_after_s)
+            log.info("webhook of job %s: attempt %d, answer %s: %s", delivery.job_id, delivery.attempt, status, state)
+            patiently(lambda: self._outbox.record(delivery, state, status, delay_s), RECORD_FOR_S)
+        except StoreUnavailable:
+            log.error("webhook of job %s: attempt %d could not be recorded", delivery.job_id, delivery.attempt)
+        except Exception:
+            log.exception("webhook of job %s: attempt %d broke", delivery.job_id, delivery.attempt)
+        finally:
+            with self._lock:
+                self._under_way -= 1
+
+    def _send(self, delivery: Delivery) -> tuple[int | None, float | None]:
+        """The receiver's status and what it asks of us in Retry-After, None where there was no answer."""
+        if delivery.attempt > len(self._settings.callback_schedule_s):
+            return None, None  # deliverers died under every attempt that the schedule allows
+        now_s = clock.now_ms() // 1000
+        headers = {
+            "Content-Type": "application/json",
+            ID_HEADER: webhook_id(delivery.job_id),
+            TIMESTAMP_HEADER: str(now_s),
+        }
+        if self._settings.webhook_secrets:
+            headers[SIGNATURE_HEADER] = sign(self._settings.webhook_secrets, headers[ID_HEADER], now_s, delivery.body)
+        try:
+            answer = self._egress.post(delivery.url, headers, delivery.body)
+        except (AddressRefused, DeliveryFailed) as failed:
+            log.info("webhook of job %s: no answer: %s", delivery.job_id, failed)
+            return None, None
+        return answer.status, answer.retry_after_s
+
+    def _judged(
+        self, delivery: Delivery, status: int | None, retry_after_s: float | None
+    ) -> tuple[CallbackState, float]:
+        """The state after this attempt, and the seconds until the next one while that is pending."""
+        if status is not None and 200 <= status < 300:
+            return CallbackState.DELIVERED, 0.0
+        if status == HTTPStatus.GONE:
+            return CallbackState.GONE, 0.0
+        asked_s = retry_after_s if status in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE) else None
+        delay_s = delay_before_s(delivery.attempt + 1, self._settings.callback_schedule_s, asked_s)
+        return (CallbackState.EXHAUSTED, 0.0) if delay_s is None else (CallbackState.PENDING, delay_s)

@@ -1,0 +1,113 @@
+"""Execute: a task's function runs once and leaves an outcome. Knows no queue and no store.
+
+Every way to end becomes one `Outcome`. What a caller may read of a failure is decided here: the name of the
+exception's class, and its text only where the task meant it for the caller (`TaskError`).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from aj.clock import monotonic_s
+from aj.errors import AjError, TaskError
+from aj.job import ErrorType, Outcome, to_json
+from aj.progress import reporting_to
+from aj.registry import Registry, Task
+
+log = logging.getLogger("aj.execute")
+LONGEST_DETAIL = 2000
+
+
+class TimedOut(BaseException):
+    """The task's time is over. Not an `Exception`, so that a task that catches those does not swallow it."""
+
+
+class Refused(AjError):
+    """The job cannot be run, or its return value not be kept; carries the outcome that says so."""
+
+    def __init__(self, kind: ErrorType, detail: str) -> None:
+        super().__init__(detail)
+        self.outcome = Outcome.failed(kind, detail)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one run may take: seconds, and bytes of the result's JSON."""
+
+    timeout_s: int
+    max_result_bytes: int
+
+
+def prepare(registry: Registry, name: str | None, params: Mapping[str, Any]) -> Callable[[], Any]:
+    """The call that a job asks for. Raises: Refused: no such task here, or the parameters do not fit it any more."""
+    task: Task | None = registry.get(name) if name is not None else None
+    if task is None:
+        raise Refused(ErrorType.TASK_UNAVAILABLE, f"No task named {name!r} is known to the worker.")
+    try:
+        arguments = task.arguments(params)
+    except ValueError:
+        raise Refused(
+            ErrorType.TASK_UNAVAILABLE, f"The parameters do not fit the worker's version of the task {name!r}."
+        ) from None
+    return lambda: task.function(**arguments)
+
+
+def execute(
+    call: Callable[[], Any], limits: Limits, deadline_s: float, send_progress: Callable[[bytes], None]
+) -> Outcome:
+    """Runs `call` and says how it ended; never raises but for a `TimedOut` that strikes after the call's end.
+
+    `deadline_s` is on the monotonic clock. The caller arms the alarm that raises `TimedOut` in here then. An end
+    that comes later, because the task held the alarm off, is `timed-out` as well.
+    """
+    try:
+        with reporting_to(send_progress):
+            result = call()
+        if monotonic_s() >= deadline_s:
+            raise TimedOut
+        return Outcome.succeeded(_encoded(result, limits.max_result_bytes))
+    except BaseException as error:
+        log.error("the task failed", exc_info=error)
+        if monotonic_s() >= deadline_s:
+            return timed_out(limits.timeout_s)
+        return failure(error, limits.timeout_s)
+
+
+def failure(error: BaseException, timeout_s: float) -> Outcome:
+    """The outcome of a task that ended with `error`."""
+    if isinstance(error, TimedOut):
+        return timed_out(timeout_s)
+    if isinstance(error, Refused):
+        return error.outcome
+    detail = f"{type(error).__name__}: {error}" if isinstance(error, TaskError) else type(error).__name__
+    # The text may hold what JSON in UTF-8 cannot, and a class may be named anything.
+    return Outcome.failed(ErrorType.TASK_FAILED, detail[:LONGEST_DETAIL].encode("utf-8", "replace").decode("utf-8"))
+
+
+def timed_out(timeout_s: float) -> Outcome:
+    return Outcome.failed(ErrorType.TIMED_OUT, f"The task may take {timeout_s:g} s and did not end in that time.")
+
+
+def lost() -> Outcome:
+    return Outcome.failed(ErrorType.LOST, "The process that ran the task died before the task ended.")
+
+
+def cancelled() -> Outcome:
+    return Outcome.failed(ErrorType.CANCELLED, "The task was stopped while it ran.")
+
+
+def _encoded(result: Any, max_result_bytes: int) -> bytes:
+    try:
+        body = to_json(result)
+    except (ValueError, TypeError, RecursionError) as error:
+        raise Refused(
+            ErrorType.RESULT_INVALID, f"The return value cannot be written as JSON ({type(error).__name__})."
+        ) from error
+    if len(body) > max_result_bytes:
+        raise Refused(
+            ErrorType.RESULT_TOO_LARGE, f"The result is {len(body)} bytes of JSON; the limit is {max_result_bytes}."
+        )
+    return body

@@ -1,0 +1,67 @@
+"""The parts that run together on one machine: how each is started, and where it listens."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+
+from aj.local.supervise import Group, listens
+from aj.settings import Settings
+
+API, WORKER, HOOKSINK = "api", "worker", "hooksink"
+LOOPBACK = "127.0.0.1"
+EVERYWHERE = {"0.0.0.0": LOOPBACK, "::": "::1"}  # noqa: S104 (an address to recognise, not to listen on)
+READY_S = 60.0
+
+_GUNICORN = (sys.executable, "-m", "gunicorn", "-c", "python:aj.local.gunicorn_conf")
+
+
+def serve_api(*options: str) -> list[str]:
+    """The command that serves the API; `options` are gunicorn's, and win over our configuration."""
+    return [*_GUNICORN, *options, "aj.local.web:make_app()"]
+
+
+def serve_hooksink(port: int) -> list[str]:
+    """The command that serves the receiver on a loopback port."""
+    return [*_GUNICORN, "-b", f"{LOOPBACK}:{port}", "-w", "1", "hooksink:app"]
+
+
+def run_worker() -> list[str]:
+    """The command that runs jobs and delivers webhooks."""
+    return [sys.executable, "-m", "aj.worker"]
+
+
+def reachable(host: str) -> str:
+    """The address under which a process of this machine reaches what listens on `host`."""
+    return EVERYWHERE.get(host, host)
+
+
+def start_receiver(group: Group, settings: Settings, environ: Mapping[str, str]) -> None:
+    """Starts the receiver, which needs no store and may so begin while the store starts."""
+    group.start(HOOKSINK, serve_hooksink(settings.hooksink_port), environ)
+
+
+def start_api_and_worker(group: Group, environ: Mapping[str, str]) -> None:
+    """Starts the two that use the store."""
+    group.start(API, serve_api(), environ)
+    group.start(WORKER, run_worker(), environ)
+
+
+def are_listening(group: Group, settings: Settings) -> bool:
+    """Waits until the API and the receiver accept connections; False where they do not within a minute."""
+    addresses = [(reachable(settings.host), settings.port), (LOOPBACK, settings.hooksink_port)]
+
+    def ready() -> bool:
+        addresses[:] = [address for address in addresses if not listens(*address)]
+        return not addresses
+
+    return group.watch(ready, READY_S, step_s=0.02)
+
+
+def stop_in_order(group: Group) -> None:
+    """Stops what uses the store first, then what they call; the store itself is the caller's.
+
+    Raises: Stopped: a second request to stop came meanwhile; they may still run.
+    """
+    group.stop(API, WORKER)
+    group.stop(HOOKSINK)

@@ -1,0 +1,58 @@
+"""Errors as RFC 9457 problem documents. Every error that leaves the blueprint goes through here."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Any
+
+from flask import Response
+from werkzeug.exceptions import HTTPException
+
+from aj.errors import FieldError, Invalid, JobGone, Problem
+from aj.job import to_json
+
+MEDIA_TYPE = "application/problem+json"
+TYPE_PREFIX = "urn:problem-type:aj:"
+RETRY_AFTER_S = 2
+
+
+def problem_response(problem: Problem) -> Response:
+    """One of our own errors as an answer, with Retry-After where trying again may help."""
+    extra: dict[str, Any] = {}
+    if isinstance(problem, Invalid) and problem.errors:
+        extra["errors"] = [_field(each) for each in problem.errors]
+    if isinstance(problem, JobGone):
+        extra["expired_at"] = problem.expired_at
+    answer = _document(TYPE_PREFIX + problem.slug, problem.title, problem.status, problem.detail, extra)
+    if problem.retryable:
+        answer.headers["Retry-After"] = str(RETRY_AFTER_S)
+    if problem.status == HTTPStatus.UNSUPPORTED_MEDIA_TYPE:
+        answer.headers["Accept"] = "application/json"
+    return answer
+
+
+def http_exception_response(error: HTTPException) -> Response:
+    """An error of Flask or Werkzeug, such as 404 or 405, as an answer that keeps its headers (Allow)."""
+    status = error.code or HTTPStatus.INTERNAL_SERVER_ERROR
+    answer = _document("about:blank", error.name, status, error.description or error.name, {})
+    for name, value in error.get_headers():
+        if name.lower() not in ("content-type", "content-length"):
+            answer.headers[name] = value
+    return answer
+
+
+def internal_error_response() -> Response:
+    """The answer to an error that nobody foresaw; what it was stands in the log and nowhere else."""
+    return _document("about:blank", "Internal Server Error", 500, "Something broke on this side; it was logged.", {})
+
+
+def _document(kind: str, title: str, status: int, detail: str, extra: dict[str, Any]) -> Response:
+    printable = detail.encode("utf-8", "replace").decode("utf-8")
+    members = {"type": kind, "title": title, "status": int(status), "detail": printable, **extra}
+    answer = Response(to_json(members), status=status, content_type=MEDIA_TYPE)
+    answer.headers["Cache-Control"] = "no-store"
+    return answer
+
+
+def _field(error: FieldError) -> dict[str, str]:
+    return {"pointer": error.pointer, "detail": error.detail.encode("utf-8", "replace").decode("utf-8")}

@@ -1,0 +1,57 @@
+"""How a running task says how far it is.
+
+A context variable holds the way out while a task runs in a worker; elsewhere a report goes nowhere, so that
+a task stays a plain function. Reports are rate-limited here, so that a tight loop costs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from aj.clock import monotonic_s
+from aj.job import to_json
+
+SHORTEST_INTERVAL_S = 0.25
+LONGEST_MESSAGE = 200
+
+_reporter: ContextVar[Callable[[float, str | None], None] | None] = ContextVar("aj_reporter", default=None)
+
+
+def report_progress(fraction: float, message: str | None = None) -> None:
+    """Tells the caller how far this job is.
+
+    `fraction` is from 0 to 1; `message` is shown as it is, cut after 200 characters. Cheap: at most four
+    reports a second are sent, and the one that says 1. Does nothing outside a worker.
+
+    Raises: ValueError: `fraction` is not between 0 and 1.
+    """
+    if not 0 <= fraction <= 1:
+        raise ValueError(f"fraction is {fraction!r}; it must be from 0 to 1")
+    report = _reporter.get()
+    if report is not None:
+        report(float(fraction), message)
+
+
+@contextmanager
+def reporting_to(send: Callable[[bytes], None]) -> Iterator[None]:
+    """While this lasts, reports of the running task go to `send` as JSON."""
+    last_s = float("-inf")
+
+    def report(fraction: float, message: str | None) -> None:
+        nonlocal last_s
+        now_s = monotonic_s()
+        if now_s - last_s < SHORTEST_INTERVAL_S and fraction < 1:
+            return
+        last_s = now_s
+        shown: dict[str, float | str] = {"fraction": fraction}
+        if message is not None:
+            shown["message"] = str(message)[:LONGEST_MESSAGE].encode("utf-8", "replace").decode("utf-8")
+        send(to_json(shown))
+
+    token = _reporter.set(report)
+    try:
+        yield
+    finally:
+        _reporter.reset(token)

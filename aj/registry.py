@@ -1,0 +1,184 @@
+"""Tasks: plain functions that may be submitted by name, with typed parameters.
+
+Holds the decorator, the parameter models and the table of tasks of one process.
+It knows no queue and no HTTP, and never imports a name that came over the wire.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar, get_type_hints, overload
+from urllib.parse import quote
+
+import pydantic
+from pydantic_core import PydanticSerializationError
+
+from aj.errors import FieldError, Invalid, SettingsError
+from aj.job import to_json
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+# Members of a submission that are ours; a task cannot have parameters of these names.
+RESERVED = ("task", "callback_url", "metadata")
+
+_MARK = "__aj_task__"
+_NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}")
+_CONFIG = pydantic.ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A function with the name it is submitted by. `timeout_s` None means the deployment's default."""
+
+    name: str
+    function: Callable[..., Any]
+    timeout_s: int | None = None
+    queue: str | None = None
+    params: type[pydantic.BaseModel] = field(default=pydantic.BaseModel, repr=False)
+
+    def validate(self, members: Mapping[str, Any]) -> dict[str, Any]:
+        """JSON `members` as this task's parameters, defaults filled in, in their JSON form again.
+
+        Raises: Invalid: a parameter is missing, unknown or of another type; one `FieldError` for each.
+        """
+        try:
+            model = self.params.model_validate_json(to_json(dict(members)))
+            return model.model_dump(mode="json", by_alias=True)
+        except pydantic.ValidationError as error:
+            raise Invalid(f"The parameters do not fit the task {self.name!r}.", _field_errors(error)) from None
+        except PydanticSerializationError as error:
+            raise Invalid(f"The parameters of the task {self.name!r} cannot be kept as JSON: {error}.") from None
+
+    def arguments(self, params: Mapping[str, Any]) -> dict[str, Any]:
+        """Keyword arguments for the function, from parameters in their JSON form.
+
+        Raises: ValueError: they do not fit, as when a job was submitted to an older version of the task.
+        """
+        model = self.params.model_validate_json(to_json(dict(params)))
+        return {each.alias or name: getattr(model, name) for name, each in type(model).model_fields.items()}
+
+    @property
+    def schema(self) -> dict[str, Any]:
+        """The JSON Schema of the parameters."""
+        return self.params.model_json_schema()
+
+
+@overload
+def task(function: Function, /) -> Function: ...
+@overload
+def task(
+    *, name: str | None = None, timeout_s: int | None = None, queue: str | None = None
+) -> Callable[[Function], Function]: ...
+def task(
+    function: Function | None = None,
+    /,
+    *,
+    name: str | None = None,
+    timeout_s: int | None = None,
+    queue: str | None = None,
+) -> Function | Callable[[Function], Function]:
+    """Lets a plain function with annotated parameters be submitted as a job.
+
+    The function stays as it is and can be called directly. `timeout_s` is whole seconds, at least 1;
+    `queue` must be among the deployment's queues.
+
+    Raises: SettingsError, at import: a parameter cannot be typed or has a reserved name.
+    """
+
+    def mark(function: Function) -> Function:
+        title = name or function.__name__
+        if not _NAME.fullmatch(title):
+            raise SettingsError(f"task name {title!r} must be 1 to 100 letters, digits, dots, dashes or underscores")
+        if timeout_s is not None and (type(timeout_s) is not int or timeout_s < 1):
+            raise SettingsError(f"task {title!r}: timeout_s is {timeout_s!r}; it must be a whole number of seconds")
+        made = Task(title, function, timeout_s, queue, _params_model(title, function))
+        setattr(function, _MARK, made)
+        return function
+
+    return mark if function is None else mark(function)
+
+
+class Registry:
+    """The tasks of one process, by name, in the order in which their modules define them."""
+
+    def __init__(self, tasks: Iterable[Task]) -> None:
+        self._tasks: dict[str, Task] = {}
+        for each in tasks:
+            known = self._tasks.setdefault(each.name, each)
+            if known is not each:
+                raise SettingsError(f"two tasks are named {each.name!r}: give one of them another name=")
+
+    @classmethod
+    def load(cls, modules: Iterable[str]) -> Registry:
+        """Imports `modules` and collects their tasks.
+
+        Raises: SettingsError: a module cannot be found, or no module holds a task.
+        """
+        found: list[Task] = []
+        for name in modules:
+            try:
+                module = importlib.import_module(name)
+            except ModuleNotFoundError as error:
+                if error.name is None or not (name + ".").startswith(error.name + "."):
+                    raise
+                raise SettingsError(f"AJ_TASKS names {name!r}, which cannot be imported: {error}") from None
+            found += [getattr(value, _MARK) for value in vars(module).values() if hasattr(value, _MARK)]
+        if not found:
+            raise SettingsError(f"AJ_TASKS is {','.join(modules)!r}, where no function is marked with @task")
+        return cls(found)
+
+    @property
+    def default(self) -> Task:
+        """The task that a submission without `task` means: the first of the first module."""
+        return next(iter(self._tasks.values()))
+
+    def get(self, name: str) -> Task | None:
+        return self._tasks.get(name)
+
+    def __iter__(self) -> Iterator[Task]:
+        return iter(self._tasks.values())
+
+
+def _params_model(title: str, function: Callable[..., Any]) -> type[pydantic.BaseModel]:
+    """A pydantic model with one field for each parameter of `function`.
+
+    The fields have names of their own and carry the parameters' names as aliases, since a parameter called
+    `json` or `copy` would hide a method of the model.
+    """
+    if inspect.iscoroutinefunction(function) or not callable(function):
+        raise SettingsError(f"task {title!r} must be a plain function")
+    hints = get_type_hints(function, include_extras=True)
+    fields: dict[str, Any] = {}
+    for number, parameter in enumerate(inspect.signature(function).parameters.values()):
+        wrong = None
+        if parameter.name in RESERVED:
+            wrong = f"has a name of ours ({', '.join(RESERVED)})"
+        elif parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
+            wrong = "cannot be given by name"
+        elif parameter.name not in hints:
+            wrong = "has no annotation"
+        if wrong:
+            raise SettingsError(f"task {title!r}: parameter {parameter.name!r} {wrong}")
+        default = ... if parameter.default is parameter.empty else parameter.default
+        fields[f"p{number}"] = (hints[parameter.name], pydantic.Field(default, alias=parameter.name))
+    try:
+        model: type[pydantic.BaseModel] = pydantic.create_model(f"{title} parameters", __config__=_CONFIG, **fields)
+        model.model_json_schema()
+    except (pydantic.errors.PydanticUserError, NameError) as error:
+        reason = str(error).splitlines()[0]
+        raise SettingsError(f"task {title!r}: its parameters cannot be described as JSON: {reason}") from None
+    return model
+
+
+def _field_errors(error: pydantic.ValidationError) -> tuple[FieldError, ...]:
+    details = error.errors(include_url=False, include_context=False, include_input=False)
+    return tuple(FieldError(_pointer(each["loc"]), each["msg"]) for each in details)
+
+
+def _pointer(path: tuple[int | str, ...]) -> str:
+    """A JSON Pointer as a URI fragment. Source: RFC 6901 sections 3 and 6."""
+    return "#" + "".join("/" + quote(str(part).replace("~", "~0").replace("/", "~1")) for part in path)

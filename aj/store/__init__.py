@@ -1,0 +1,23 @@
+"""The one room that knows Redis and RQ's keys. Above it nobody sees either."""
+
+from aj.store.client import Client, connect, patiently
+from aj.store.jobs import Fenced, Found, Jobs, Key, Place, Verdict, Webhook
+from aj.store.keys import Keys
+from aj.store.outbox import Delivery, News, Outbox
+
+__all__ = [
+    "Client",
+    "Delivery",
+    "Fenced",
+    "Found",
+    "Jobs",
+    "Key",
+    "Keys",
+    "News",
+    "Outbox",
+    "Place",
+    "Verdict",
+    "Webhook",
+    "connect",
+    "patiently",
+]

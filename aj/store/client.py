@@ -1,0 +1,120 @@
+"""Connections to Redis, and the boundary at which its errors become ours.
+
+Nothing outside this room and the worker sees a redis-py object. Time limits are set on every connection,
+since a frozen server would otherwise hold a request for as long as it likes.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from aj.clock import monotonic_s
+from aj.errors import SettingsError, StoreUnavailable
+
+log = logging.getLogger("aj.store")
+Reply = TypeVar("Reply")
+
+# A request asks at most twice, so these keep a 503 within the 3 s of the contract.
+CONNECT_TIMEOUT_S = 1.0
+REPLY_TIMEOUT_S = 1.2
+# A worker waits in BLMOVE for up to 2 s, and nobody waits for a worker.
+WORKER_REPLY_TIMEOUT_S = 10.0
+
+
+class Pipeline(redis.client.Pipeline):
+    """A pipeline whose commands can be sent through one of our scripts instead of MULTI and EXEC.
+
+    RQ's code fills it and executes it without knowing. Where a status changes, the job class calls
+    `send_through`; then the script decides, in one atomic step, whether all the commands run or none.
+    """
+
+    through: Callable[[list[tuple[Any, ...]]], None] | None = None
+
+    def send_through(self, script: Callable[[list[tuple[Any, ...]]], None]) -> None:
+        self.through = script
+
+    def execute(self, raise_on_error: bool = True) -> list[Any]:
+        if self.through is None:
+            return super().execute(raise_on_error)
+        script, commands = self.through, commands_of(self)
+        self.reset()
+        script(commands)
+        return []
+
+    def reset(self) -> None:  # type: ignore[override]
+        self.through = None
+        super().reset()
+
+
+class Client(redis.Redis):
+    """A Redis client whose pipelines are `Pipeline`s."""
+
+    def pipeline(self, transaction: bool = True, shard_hint: str | None = None) -> Pipeline:
+        return Pipeline(self.connection_pool, self.response_callbacks, transaction, shard_hint)
+
+
+def commands_of(pipeline: redis.client.Pipeline) -> list[tuple[Any, ...]]:
+    """The commands that wait in `pipeline`, each as its words. `command_stack` is not in redis-py's promises;
+    a test holds that it is as we think."""
+    return [words for words, _options in pipeline.command_stack]
+
+
+def connect(url: str | None, *, for_worker: bool = False) -> Client:
+    """A client for `url` with time limits; no connection is made yet.
+
+    A request's client sends a command again once after a lost connection, which is safe because every
+    script of ours answers a repeat as it answered the first. A worker's never does: a repeated BLMOVE would
+    take a second job.
+
+    Raises: SettingsError: the URL is missing or cannot be understood.
+    """
+    if url is None:
+        raise SettingsError("AJ_REDIS_URL is not set; give it the address of a Redis, such as redis://127.0.0.1:6379/0")
+    try:
+        client: Client = Client.from_url(  # type: ignore[assignment]
+            url,
+            socket_connect_timeout=CONNECT_TIMEOUT_S,
+            socket_timeout=WORKER_REPLY_TIMEOUT_S if for_worker else REPLY_TIMEOUT_S,
+            retry=Retry(NoBackoff(), 0 if for_worker else 1),
+        )
+    except ValueError as error:
+        raise SettingsError(f"AJ_REDIS_URL cannot be understood: {error}") from None
+    if client.get_encoder().decode_responses:
+        raise SettingsError("AJ_REDIS_URL asks for decode_responses, with which RQ cannot work: leave it out")
+    return client
+
+
+@contextmanager
+def errors_converted() -> Iterator[None]:
+    """Turns whatever redis-py raises into `StoreUnavailable`, the cause kept for the log."""
+    try:
+        yield
+    except redis.RedisError as error:
+        log.warning("the store cannot be used: %s: %s", type(error).__name__, error)
+        raise StoreUnavailable("The job store cannot be used at the moment; try again a little later.") from error
+
+
+def patiently(ask: Callable[[], Reply], for_s: float) -> Reply:
+    """Calls `ask` until it answers, with growing pauses, for `for_s` seconds at most.
+
+    For what must not be lost, such as a job's outcome. `ask` must be safe to repeat.
+
+    Raises: StoreUnavailable: the store did not come back in time.
+    """
+    deadline_s, pause_s = monotonic_s() + for_s, 0.05
+    while True:
+        try:
+            return ask()
+        except StoreUnavailable:
+            if monotonic_s() + pause_s > deadline_s:
+                raise
+        threading.Event().wait(pause_s)
+        pause_s = min(2.0, pause_s * 2)

@@ -1,0 +1,202 @@
+"""Jobs in the store: one typed method for each atomic step.
+
+Takes and gives values of `aj.job`; HTTP and tasks are unknown here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from aj.errors import AjError
+from aj.job import Callback, CallbackState, Job, Status, Submission, to_json
+from aj.store.client import Client, commands_of, errors_converted
+from aj.store.keys import Keys
+from aj.store.rq_classes import Queue
+from aj.store.scripts import Script, flattened
+
+
+class Fenced(AjError):
+    """The job is no longer this execution's to change: another one took it, or it has ended."""
+
+
+class Verdict(StrEnum):
+    """What became of a submission."""
+
+    CREATED = "created"
+    REPLAYED = "replayed"
+    MISMATCH = "mismatch"
+    FULL = "full"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where and for how long a job is kept: the queue, and its limits in seconds."""
+
+    queue: str
+    timeout_s: int
+    result_ttl_s: int
+    max_queued: int
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """An idempotency key of one caller; `owner` is empty where callers are not told apart."""
+
+    owner: str
+    text: str
+    ttl_s: int
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a look for an id brought: the job and its age, or when it expired, or neither."""
+
+    job: Job | None = None
+    age_s: float = 0.0
+    expired_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Webhook:
+    """A message to be delivered: raw body, its endpoint `host:port`, when the first attempt is due."""
+
+    body: bytes
+    endpoint: str
+    due_ms: int
+
+
+class Jobs:
+    """The hash of each job, its tombstone and its idempotency record."""
+
+    def __init__(self, client: Client, keys: Keys) -> None:
+        self._client, self._keys = client, keys
+        self._submit = Script(client, "run_commands", "submit")
+        self._start = Script(client, "run_commands", "start")
+        self._finish = Script(client, "run_commands", "finish")
+        self._progress = Script(client, "progress")
+
+    def submit(self, job_id: str, submission: Submission, place: Place, key: Key | None) -> tuple[Verdict, str]:
+        """Accepts a submission in one round trip, or tells why not. The id is that of the job that stands.
+
+        Raises: StoreUnavailable.
+        """
+        queue = Queue(place.queue, self._client)
+        fields: list[Any] = ["status", Status.QUEUED, "task", submission.task, "queue", place.queue]
+        if submission.callback_url is not None:
+            fields += ["callback_url", submission.callback_url]
+        if submission.metadata is not None:
+            fields += ["metadata", to_json(submission.metadata)]
+        keys = [self._keys.job(job_id), queue.key]
+        if key is not None:
+            keys.append(self._keys.idempotency(key.owner, key.text))
+        args = [job_id, submission.fingerprint, key.ttl_s if key else 0, place.max_queued, len(fields), *fields]
+        args += flattened(_enqueue_commands(self._client, queue, job_id, submission, place))
+        verdict, standing_id = self._submit(keys, args)
+        return Verdict(verdict.decode()), standing_id.decode()
+
+    def find(self, job_id: str) -> Found:
+        """Looks for a job in one round trip. Raises: StoreUnavailable."""
+        with errors_converted(), self._client.pipeline(transaction=False) as pipe:
+            pipe.hgetall(self._keys.job(job_id))
+            pipe.get(self._keys.tombstone(job_id))
+            pipe.time()
+            fields, expired_ms, (seconds, microseconds) = pipe.execute()
+        if not fields:
+            return Found(expired_ms=None if expired_ms is None else int(expired_ms))
+        job = job_from(job_id, fields)
+        return Found(job, age_s=max(0.0, seconds + microseconds / 1e6 - job.created_ms / 1000))
+
+    def start(self, job_id: str, execution: str, commands: list[tuple[Any, ...]]) -> tuple[Job, int]:
+        """Takes a queued job for `execution`; RQ's `commands` run in the same step. Gives the store's time in ms.
+
+        Raises: Fenced: the job is not queued any more, or unknown. StoreUnavailable.
+        """
+        reply = self._start([self._keys.job(job_id)], [execution, *flattened(commands)])
+        if reply is None:
+            raise Fenced(f"job {job_id} is not waiting in the queue any more")
+        now_ms, *pairs = reply
+        return job_from(job_id, dict(zip(pairs[::2], pairs[1::2], strict=True))), int(now_ms)
+
+    def finish(
+        self,
+        ended: Job,
+        execution: str,
+        ttls_s: tuple[int, int],
+        webhook: Webhook | None,
+        commands: list[tuple[Any, ...]],
+    ) -> None:
+        """Writes the outcome of `ended`, its tombstone and its webhook; RQ's `commands` run in the same step.
+
+        `ttls_s` is the life of the result and of the tombstone. Safe to repeat.
+
+        Raises: Fenced: another execution has the job. StoreUnavailable.
+        """
+        keys, endpoint = self._keys, webhook.endpoint if webhook else ""
+        names = [keys.job(ended.id), keys.tombstone(ended.id), keys.delivery(ended.id), keys.hosts, keys.due(endpoint)]
+        words: list[Any] = [execution, ended.status, ended.outcome, ended.ended_ms, *ttls_s]
+        words += [webhook.body, endpoint, webhook.due_ms] if webhook else ["", "", 0]
+        words += [ended.id, keys.news, *flattened(commands)]
+        if self._finish(names, words) != b"applied":
+            raise Fenced(f"job {ended.id} is not this execution's any more; its outcome is dropped")
+
+    def report_progress(self, job_id: str, execution: str, progress: bytes) -> None:
+        """Keeps a progress report, if `execution` still runs the job. Raises: StoreUnavailable."""
+        self._progress([self._keys.job(job_id)], [execution, progress])
+
+
+def job_from(job_id: str, fields: Mapping[bytes, bytes]) -> Job:
+    """A job from the fields of its hash."""
+
+    def number(name: bytes) -> int | None:
+        return int(fields[name]) if name in fields else None
+
+    url = fields.get(b"callback_url")
+    return Job(
+        id=job_id,
+        status=Status(fields[b"status"].decode()),
+        task=fields[b"task"].decode(),
+        created_ms=int(fields[b"created_ms"]),
+        started_ms=number(b"started_ms"),
+        ended_ms=number(b"ended_ms"),
+        expires_ms=number(b"expires_ms"),
+        attempt=number(b"attempt") or 0,
+        metadata=fields.get(b"metadata"),
+        progress=fields.get(b"progress"),
+        outcome=fields.get(b"outcome"),
+        callback_url=url.decode() if url is not None else None,
+        callback=None
+        if url is None
+        else Callback(
+            CallbackState(fields.get(b"callback_state", b"pending").decode()),
+            number(b"callback_attempts") or 0,
+            number(b"callback_last_status"),
+            number(b"callback_next_ms"),
+        ),
+    )
+
+
+def _enqueue_commands(
+    client: Client, queue: Queue, job_id: str, submission: Submission, place: Place
+) -> list[tuple[Any, ...]]:
+    """What RQ would send to enqueue this job, the push last; nothing is sent here.
+
+    `multi()` comes first: RQ calls it too and refuses a pipeline that holds commands. The description is a
+    constant, since RQ writes it to its log. Everything else that RQ offers is left out on purpose: its `ttl`,
+    `retry`, callbacks and dependencies each break a promise of the contract.
+    """
+    with client.pipeline() as pipe:
+        pipe.multi()
+        queue.enqueue_call(
+            submission.task,
+            kwargs=dict(submission.params),
+            job_id=job_id,
+            timeout=place.timeout_s,
+            result_ttl=place.result_ttl_s,
+            failure_ttl=place.result_ttl_s,
+            description=submission.task,
+            pipeline=pipe,
+        )
+        return commands_of(pipe)

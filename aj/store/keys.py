@@ -1,0 +1,56 @@
+"""Every key of ours, in one table. RQ's own keys are RQ's: they are asked of its classes, never spelled here.
+
+| key | type | owner | life |
+|---|---|---|---|
+| `<prefix>:job:<id>` | hash | jobs | none while the job is active; the result TTL from its end |
+| `<prefix>:tomb:<id>` | string | jobs | written at the end of the job; result TTL + tombstone TTL |
+| `<prefix>:idem:<digest>` | hash | jobs | the idempotency TTL from the submission |
+| `<prefix>:out:job:<id>` | hash | outbox | none while pending; as long as the job's hash once delivered or spent |
+| `<prefix>:out:hosts` | sorted set: endpoint → next work, ms | outbox | its last member's |
+| `<prefix>:out:due:<endpoint>` | sorted set: job id → due, ms | outbox | its last member's |
+| `<prefix>:out:busy:<endpoint>` | sorted set: job id → end of lease, ms | outbox | its longest lease's |
+| `<prefix>:out:news` | channel | outbox | |
+
+Without a time to live stand only active jobs, their pending deliveries, and the three sorted sets that index
+pending deliveries; each is gone when its last job or delivery is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """Names keys under one prefix."""
+
+    prefix: str
+
+    def job(self, job_id: str) -> str:
+        return f"{self.prefix}:job:{job_id}"
+
+    def tombstone(self, job_id: str) -> str:
+        return f"{self.prefix}:tomb:{job_id}"
+
+    def idempotency(self, owner: str, key: str) -> str:
+        """The client's key is hashed, so that its text never becomes part of one of ours."""
+        digest = hashlib.sha256(f"{len(owner)}:{owner}:{key}".encode()).hexdigest()
+        return f"{self.prefix}:idem:{digest}"
+
+    def delivery(self, job_id: str) -> str:
+        return f"{self.prefix}:out:job:{job_id}"
+
+    @property
+    def hosts(self) -> str:
+        return f"{self.prefix}:out:hosts"
+
+    def due(self, endpoint: str) -> str:
+        return f"{self.prefix}:out:due:{endpoint}"
+
+    def busy(self, endpoint: str) -> str:
+        return f"{self.prefix}:out:busy:{endpoint}"
+
+    @property
+    def news(self) -> str:
+        return f"{self.prefix}:out:news"

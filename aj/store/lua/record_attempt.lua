@@ -1,0 +1,41 @@
+-- Records an attempt to deliver, and when the next one is due if there is to be one.
+-- KEYS  1 delivery hash  2 job hash  3 hosts with work  4 due deliveries of the endpoint  5 its busy ones
+-- ARGV  1 job id  2 token of the claim  3 state after the attempt  4 HTTP status ('' for none)
+--       5 delay before the next attempt, ms  6 endpoint  7 most at a time for one endpoint
+--       8 news channel, told where the endpoint has more that is due
+-- Returns 1, or 0 where another claim has taken over meanwhile (only a delivery that arrived still counts then)
+local row = redis.call('HMGET', KEYS[1], 'token', 'attempts', 'state')
+if row[3] or not row[2] or (row[1] ~= ARGV[2] and ARGV[3] ~= 'delivered') then
+    return 0
+end
+redis.call('ZREM', KEYS[5], ARGV[1])
+local fields = {'callback_state', ARGV[3], 'callback_attempts', row[2]}
+if ARGV[4] ~= '' then
+    table.insert(fields, 'callback_last_status')
+    table.insert(fields, ARGV[4])
+end
+local job_exists = redis.call('EXISTS', KEYS[2]) == 1
+if ARGV[3] == 'pending' then
+    local at = now_ms() + tonumber(ARGV[5])
+    redis.call('ZADD', KEYS[4], at, ARGV[1])
+    table.insert(fields, 'callback_next_ms')
+    table.insert(fields, at)
+else
+    redis.call('ZREM', KEYS[4], ARGV[1])
+    redis.call('HSET', KEYS[1], 'state', ARGV[3])
+    if job_exists then
+        redis.call('HDEL', KEYS[2], 'callback_next_ms')
+        redis.call('PEXPIRE', KEYS[1], math.max(1, redis.call('PTTL', KEYS[2])))
+    else
+        redis.call('DEL', KEYS[1])
+    end
+end
+if job_exists then
+    redis.call('HSET', KEYS[2], unpack(fields))
+end
+schedule_endpoint(KEYS[3], KEYS[4], KEYS[5], ARGV[6], tonumber(ARGV[7]))
+local next_at = redis.call('ZSCORE', KEYS[3], ARGV[6])
+if next_at and tonumber(next_at) <= now_ms() then
+    redis.call('PUBLISH', ARGV[8], ARGV[1])
+end
+return 1

@@ -1,0 +1,15 @@
+-- Runs commands that RQ's own code made, behind a guard that has just been passed. Put before the scripts
+-- that need it. ARGV from `first`: for each command the count of its words, then the words.
+local function run_commands(first)
+    local at = first
+    while at <= #ARGV do
+        local words = tonumber(ARGV[at])
+        redis.call(unpack(ARGV, at + 1, at + words))
+        at = at + words + 1
+    end
+end
+
+local function now_ms()
+    local time = redis.call('TIME')
+    return time[1] * 1000 + math.floor(time[2] / 1000)
+end

@@ -1,0 +1,15 @@
+-- Notes when an endpoint has work next: when its first delivery is due, or, while its share is taken, when the
+-- first lease ends. A record of an attempt frees a place and calls this again.
+local function schedule_endpoint(hosts, due, busy, endpoint, share)
+    local first = redis.call('ZRANGE', due, 0, 0, 'WITHSCORES')
+    if not first[1] then
+        redis.call('ZREM', hosts, endpoint)
+        return
+    end
+    local at = tonumber(first[2])
+    if redis.call('ZCARD', busy) >= share then
+        local lease = redis.call('ZRANGE', busy, 0, 0, 'WITHSCORES')
+        at = math.max(at, tonumber(lease[2]))
+    end
+    redis.call('ZADD', hosts, at, endpoint)
+end

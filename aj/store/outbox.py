@@ -1,0 +1,81 @@
+"""The outbox: webhooks that are owed, claimed under leases, recorded attempt by attempt."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+
+from aj.job import CallbackState
+from aj.store.client import Client, errors_converted
+from aj.store.keys import Keys
+from aj.store.scripts import Script
+
+# Deliveries that one endpoint may hold at a time, over all deliverers of the deployment.
+ENDPOINT_SHARE = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """One webhook under one lease. `attempt` counts from 1; `token` marks the claim."""
+
+    job_id: str
+    url: str
+    endpoint: str
+    body: bytes
+    attempt: int
+    token: str
+
+
+class Outbox:
+    """Deliveries that are due, by endpoint."""
+
+    def __init__(self, client: Client, keys: Keys) -> None:
+        self._client, self._keys = client, keys
+        self._claim = Script(client, "run_commands", "schedule_endpoint", "claim_deliveries")
+        self._record = Script(client, "run_commands", "schedule_endpoint", "record_attempt")
+
+    def claim(self, most: int, lease_s: float) -> tuple[list[Delivery], float | None]:
+        """Up to `most` due deliveries under a lease, and the seconds until the next is due (None: nothing waits).
+
+        Raises: StoreUnavailable.
+        """
+        token = secrets.token_hex(8)
+        wait_ms, *rows = self._claim(
+            [self._keys.hosts], [f"{self._keys.prefix}:out", most, ENDPOINT_SHARE, int(lease_s * 1000), token]
+        )
+        claimed = [
+            Delivery(job.decode(), url.decode(), endpoint.decode(), body, attempt, token)
+            for job, url, endpoint, body, attempt in rows
+        ]
+        return claimed, None if wait_ms < 0 else wait_ms / 1000
+
+    def record(self, delivery: Delivery, state: CallbackState, http_status: int | None, next_in_s: float) -> None:
+        """Records an attempt; while `state` is pending the next one is due in `next_in_s` seconds.
+
+        Raises: StoreUnavailable.
+        """
+        keys, job_id, endpoint = self._keys, delivery.job_id, delivery.endpoint
+        names = [keys.delivery(job_id), keys.job(job_id), keys.hosts, keys.due(endpoint), keys.busy(endpoint)]
+        words = [job_id, delivery.token, state, http_status or "", int(next_in_s * 1000), endpoint, ENDPOINT_SHARE]
+        self._record(names, [*words, keys.news])
+
+    def news(self) -> News:
+        """A subscription that wakes a deliverer when a webhook is written."""
+        return News(self._client, self._keys.news)
+
+
+class News:
+    """Waits for the outbox's channel; a lost connection is a wait without news."""
+
+    def __init__(self, client: Client, channel: str) -> None:
+        self._pubsub = client.pubsub(ignore_subscribe_messages=True)  # type: ignore[no-untyped-call]
+        self._channel = channel
+
+    def wait(self, at_most_s: float) -> None:
+        """Returns when a webhook was written, or after `at_most_s` seconds. Raises: StoreUnavailable."""
+        with errors_converted():
+            if not self._pubsub.subscribed:
+                self._pubsub.subscribe(self._channel)
+            if self._pubsub.get_message(timeout=at_most_s) is not None:
+                while self._pubsub.get_message(timeout=0) is not None:
+                    pass

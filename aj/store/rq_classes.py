@@ -1,0 +1,62 @@
+"""RQ's queue and job, made to carry our status in their own transactions.
+
+Whatever the command line or a default says, these use JSON and each other, never pickle. A job names a task;
+it never holds a dotted path to import.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import redis
+import rq.job
+import rq.queue
+from rq.serializers import JSONSerializer
+
+from aj.job import Outcome
+from aj.store.client import Pipeline
+
+MIN_REDIS = (6, 2, 0)
+
+
+class Attempt(Protocol):
+    """One try to run a job, from the store's side. RQ's commands come along and run in the same step."""
+
+    outcome: Outcome | None
+
+    def start(self, commands: list[tuple[Any, ...]]) -> None: ...
+    def finish(self, commands: list[tuple[Any, ...]]) -> None: ...
+
+
+class Job(rq.job.Job):
+    """RQ's job. While it has an `attempt`, each change of its status goes through our scripts."""
+
+    attempt: Attempt | None = None
+    run: Callable[[], Outcome] | None = None
+
+    def __init__(self, id: str | None = None, connection: redis.Redis | None = None, serializer: Any = None) -> None:
+        super().__init__(id, connection=connection, serializer=JSONSerializer)
+
+    def set_status(self, status: rq.job.JobStatus, pipeline: redis.client.Pipeline | None = None) -> None:
+        super().set_status(status, pipeline=pipeline)
+        if self.attempt is not None and isinstance(pipeline, Pipeline):
+            pipeline.send_through(self.attempt.finish)
+
+    def prepare_for_execution(self, worker_name: str, pipeline: redis.client.Pipeline) -> None:
+        super().prepare_for_execution(worker_name, pipeline=pipeline)
+        if self.attempt is not None and isinstance(pipeline, Pipeline):
+            pipeline.send_through(self.attempt.start)
+
+
+class Queue(rq.queue.Queue):
+    """RQ's queue, with our job class and JSON."""
+
+    job_class = Job
+
+    def __init__(self, name: str, connection: redis.Redis, **options: Any) -> None:
+        super().__init__(name, connection=connection, **{**options, "job_class": Job, "serializer": JSONSerializer})
+
+    def get_redis_server_version(self) -> tuple[int, int, int]:
+        """The least version that we accept. RQ would ask the server, one round trip more for each submission."""
+        return MIN_REDIS

@@ -1,0 +1,36 @@
+"""Loads the Lua scripts and calls them. Each script's own header says what it does with which words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from importlib.resources import files
+from typing import Any
+
+import redis
+
+from aj.store.client import errors_converted
+
+Word = bytes | str | int | float
+
+
+class Script:
+    """One script, and the pieces that stand before it. Called by its digest: one round trip."""
+
+    def __init__(self, client: redis.Redis, *pieces: str) -> None:
+        folder = files("aj.store").joinpath("lua")
+        text = "\n".join(folder.joinpath(f"{piece}.lua").read_text("utf-8") for piece in pieces)
+        self._script = client.register_script(text)
+
+    def __call__(self, keys: Sequence[str], args: Sequence[Word]) -> Any:
+        """The script's reply. Raises: StoreUnavailable: the store cannot be used."""
+        with errors_converted():
+            return self._script(keys=keys, args=args)
+
+
+def flattened(commands: Iterable[tuple[Any, ...]]) -> list[Word]:
+    """Commands as `run_commands.lua` reads them: for each, the count of its words, then the words."""
+    words: list[Word] = []
+    for command in commands:
+        words.append(len(command))
+        words += command
+    return words

@@ -1,0 +1,103 @@
+"""Submit: the members of a request body become one accepted job, or one problem.
+
+Validates first and asks the store once. Runs nothing, and knows no HTTP.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from aj import clock
+from aj.errors import AddressRefused, FieldError, Invalid, KeyReused, QueueFull
+from aj.job import Submission, new_job_id, to_json
+from aj.registry import RESERVED, Registry, Task
+from aj.settings import Settings
+from aj.store import Jobs, Key, Place, Verdict
+
+METADATA_MAX_BYTES = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """A submission that stands, now or since an earlier request with the same key."""
+
+    job_id: str
+    replayed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Submit:
+    """Accepts submissions. `check_url` judges a callback URL and raises `AddressRefused`."""
+
+    settings: Settings
+    registry: Registry
+    jobs: Jobs
+    check_url: Callable[[str], str]
+
+    def __call__(self, members: Mapping[str, Any], idempotency_key: str | None, owner: str = "") -> Accepted:
+        """Accepts the job that `members` describe.
+
+        Raises: Invalid, KeyReused, QueueFull, StoreUnavailable.
+        """
+        submission, task = self._validated(members)
+        place = Place(
+            queue=task.queue or self.settings.queues[0],
+            timeout_s=task.timeout_s or self.settings.job_timeout_s,
+            result_ttl_s=self.settings.result_ttl_s,
+            max_queued=self.settings.max_queued,
+        )
+        key = None if idempotency_key is None else Key(owner, idempotency_key, self.settings.idempotency_ttl_s)
+        verdict, job_id = self.jobs.submit(new_job_id(clock.now_ms()), submission, place, key)
+        if verdict is Verdict.FULL:
+            raise QueueFull(f"{place.max_queued} jobs are waiting already; try again when some have run.")
+        if verdict is Verdict.MISMATCH:
+            raise KeyReused("A key stands for one payload: send the first payload again, or take a new key.")
+        return Accepted(job_id, replayed=verdict is Verdict.REPLAYED)
+
+    def _validated(self, members: Mapping[str, Any]) -> tuple[Submission, Task]:
+        ours = {name: members.get(name) for name in RESERVED}
+        task = self._task(ours["task"])
+        errors = [*_metadata_errors(ours["metadata"]), *self._callback_errors(ours["callback_url"])]
+        params: dict[str, Any] = {}
+        try:
+            params = task.validate({name: value for name, value in members.items() if name not in RESERVED})
+        except Invalid as refused:
+            errors += refused.errors
+            if not refused.errors:
+                raise
+        if errors:
+            raise Invalid(f"The submission does not fit the task {task.name!r}.", tuple(errors))
+        return Submission(task.name, params, ours["callback_url"], ours["metadata"]), task
+
+    def _task(self, name: Any) -> Task:
+        if name is None:
+            return self.registry.default
+        task = self.registry.get(name) if isinstance(name, str) else None
+        if task is None:
+            known = ", ".join(each.name for each in self.registry)
+            raise Invalid("There is no such task.", (FieldError("#/task", f"must be one of: {known}"),))
+        return task
+
+    def _callback_errors(self, url: Any) -> list[FieldError]:
+        if url is None:
+            return []
+        if not isinstance(url, str):
+            return [FieldError("#/callback_url", "must be a string")]
+        try:
+            self.check_url(url)
+        except AddressRefused as refused:
+            return [FieldError("#/callback_url", str(refused))]
+        return []
+
+
+def _metadata_errors(metadata: Any) -> list[FieldError]:
+    if metadata is None:
+        return []
+    if not isinstance(metadata, dict):
+        return [FieldError("#/metadata", "must be an object")]
+    size_bytes = len(to_json(metadata))
+    if size_bytes > METADATA_MAX_BYTES:
+        return [FieldError("#/metadata", f"is {size_bytes} bytes of JSON; the limit is {METADATA_MAX_BYTES}")]
+    return []

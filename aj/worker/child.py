@@ -1,0 +1,49 @@
+"""`python -m aj.worker.child jobs QUEUE` or `… deliveries`: one child of the worker process."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import sys
+import threading
+from collections.abc import Sequence
+
+from aj.deliver import Deliver
+from aj.egress import Egress
+from aj.errors import SettingsError
+from aj.local.embedded import ensure_store
+from aj.registry import Registry
+from aj.settings import Settings
+from aj.store import Keys, Outbox, connect
+from aj.version import USER_AGENT
+from aj.worker.fleet import EXIT_SETTINGS
+from aj.worker.rq_worker import Worker
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Works until SIGTERM or SIGINT; gives the exit code."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s: %(message)s", stream=sys.stderr)
+    try:
+        settings = ensure_store(Settings.from_env(os.environ), os.environ)
+        client = connect(settings.redis_url, for_worker=True)
+        egress = Egress(settings.callback_allow, settings.callback_timeout_s, USER_AGENT)
+        if arguments[0] == "jobs":
+            Worker(arguments[1], client, settings, Registry.load(settings.tasks), egress.check_url).run()
+        else:
+            Deliver(settings, Outbox(client, Keys(settings.prefix)), egress)(_stop_event())
+    except SettingsError as error:
+        print(f"aj: {error}", file=sys.stderr)
+        return EXIT_SETTINGS
+    return 0
+
+
+def _stop_event() -> threading.Event:
+    stop = threading.Event()
+    for each in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(each, lambda *_: stop.set())
+    return stop
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,299 @@
+"""The RQ worker: RQ's registration, executions and bookkeeping; our claim, our outcomes, our way to stop.
+
+RQ's loop, its monitor and its success and failure handlers are replaced: they take a job whatever our hash
+says, lose an outcome when Redis is away at the wrong moment, take exit code 0 for success, let a task swallow
+its timeout, and strand a job when SIGTERM comes between two commands. One worker serves exactly one queue,
+since with two RQ pops without its intermediate list, and a crash then loses the job.
+"""
+
+# Our own job and queue classes narrow RQ's, and no others ever reach this worker.
+# mypy: disable-error-code="override, no-untyped-call"
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+import select
+import signal
+import socket
+import threading
+from collections.abc import Callable
+from types import FrameType
+
+import redis
+import rq.queue
+from rq import worker_registration
+from rq.exceptions import DequeueTimeout
+from rq.executions import Execution
+from rq.job import JobStatus
+from rq.serializers import JSONSerializer
+from rq.suspension import is_suspended
+from rq.utils import current_timestamp, now
+from rq.worker import Worker as RqWorker
+from rq.worker import WorkerStatus
+
+from aj.clock import monotonic_s
+from aj.errors import StoreUnavailable
+from aj.execute import Limits, Refused, TimedOut, cancelled, execute, lost, prepare, timed_out
+from aj.job import ErrorType, Outcome, Status
+from aj.processes import die_with_parent
+from aj.registry import Registry
+from aj.settings import Settings
+from aj.store import Client, Fenced, Jobs, Keys
+from aj.store.rq_classes import Job, Queue
+from aj.worker.alarm import alarm_after
+from aj.worker.attempt import JobAttempt
+
+log = logging.getLogger("aj.worker")
+
+DEQUEUE_WAIT_S = 2
+LOOK_INTERVAL_S = 1
+MONITOR_INTERVAL_S = 1
+KILL_GRACE_S = 5
+LONGEST_PAUSE_S = 10.0
+WORKER_TTL_S = 30
+_REPORT = b"."
+
+
+class Worker(RqWorker):
+    """Runs the jobs of one queue, each in a work-horse of its own."""
+
+    job_class = Job
+    queue_class: type[rq.queue.Queue] = Queue
+
+    def __init__(
+        self, queue: str, client: Client, settings: Settings, registry: Registry, endpoint_of: Callable[[str], str]
+    ) -> None:
+        self._settings, self._registry, self._endpoint_of = settings, registry, endpoint_of
+        self._jobs = Jobs(client, Keys(settings.prefix))
+        self._stopping = threading.Event()
+        self._report_pipe = (-1, -1)
+        self._next_beat_s = self._next_look_s = 0.0
+        super().__init__(
+            [Queue(queue, client)],
+            name=f"{socket.gethostname()}.{os.getpid()}.{secrets.token_hex(4)}",
+            connection=client,
+            serializer=JSONSerializer,
+            default_result_ttl=settings.result_ttl_s,
+            job_monitoring_interval=MONITOR_INTERVAL_S,
+            worker_ttl=WORKER_TTL_S,
+            log_job_description=False,
+        )
+
+    # -- the loop ------------------------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Works until a signal asks it to stop; a job under way then comes to its end first.
+
+        A store that is away is waited for, with growing pauses.
+        """
+        self._install_signal_handlers()
+        born, pause_s = False, 0.1
+        while not self._stopping.is_set():
+            try:
+                if not born:
+                    self.bootstrap()
+                    born = True
+                self.work_once()
+                pause_s = 0.1
+            except (redis.RedisError, StoreUnavailable) as error:
+                log.warning("the store cannot be used (%s); trying again in %.1f s", error, pause_s)
+                self._stopping.wait(pause_s)
+                pause_s = min(LONGEST_PAUSE_S, pause_s * 2)
+        if born:
+            self._leave()
+
+    def request_stop(self, signum: int, frame: FrameType | None) -> None:
+        """Only notes the wish: an exception here could strand a job between RQ's lists."""
+        self._stopping.set()
+
+    @property
+    def dequeue_timeout(self) -> int:
+        return DEQUEUE_WAIT_S
+
+    def bootstrap(self, *args: object, **kwargs: object) -> None:
+        """Registers this worker, and drops the names of those that died without a word."""
+        super().bootstrap(logging_level=None)
+        worker_registration.clean_worker_registry(self.queues[0])
+
+    def work_once(self) -> bool:
+        """Waits up to 2 s for a job and runs it; says whether there was one."""
+        if monotonic_s() >= self._next_look_s:
+            self._next_look_s = monotonic_s() + LOOK_INTERVAL_S
+            self.heartbeat()
+            if is_suspended(self.connection):
+                self._stopping.wait(LOOK_INTERVAL_S)
+                return False
+        try:
+            found = Queue.dequeue_any(
+                self.queues, DEQUEUE_WAIT_S, self.connection, job_class=Job, serializer=JSONSerializer
+            )
+        except DequeueTimeout:
+            return False
+        assert found is not None
+        job, queue = found
+        assert isinstance(job, Job)
+        assert isinstance(queue, Queue)
+        self.execute_job(job, queue)
+        return True
+
+    def _leave(self) -> None:
+        try:
+            self.teardown()
+        except redis.RedisError as error:
+            log.warning("left without a word to the store: %s", error)
+
+    # -- one job, in the worker ----------------------------------------------------------------------------
+
+    def execute_job(self, job: Job, queue: Queue) -> None:
+        """Takes the job, has a work-horse run it, and sees to it that it ends with an outcome."""
+        execution = self.prepare_execution(job)
+        attempt = JobAttempt(self._settings, self._jobs, job.id, execution.id, self._endpoint_of)
+        readable = _make_readable(job)
+        job.attempt = attempt
+        try:
+            self.prepare_job_execution(job, remove_from_intermediate_queue=True)
+        except Fenced as refused:
+            log.warning("not run: %s", refused)
+            self._let_go(job, queue, execution)
+            return
+        try:
+            if not readable:
+                raise Refused(ErrorType.TASK_UNAVAILABLE, "The worker cannot read the job's payload.")
+            call = prepare(self._registry, job.func_name, job.kwargs)
+        except Refused as refused:
+            self._settle(job, execution, refused.outcome)
+        else:
+            job.run = lambda: self._run(job, attempt, call)
+            self.fork_work_horse(job, queue)
+            self.monitor_work_horse(job, queue, execution)
+        self.set_state(WorkerStatus.IDLE)
+
+    def monitor_work_horse(self, job: Job, queue: Queue, execution: Execution) -> None:
+        """Waits for the work-horse; where it dies without a report, the outcome is written here.
+
+        The horse holds the other end of a pipe: a byte says that the outcome is written, the end of the file
+        without one says that it died.
+        """
+        assert job.timeout is not None
+        kill_at_s = monotonic_s() + job.timeout + KILL_GRACE_S
+        overdue = False
+        while not self._horse_ended():
+            if monotonic_s() >= kill_at_s:
+                overdue = True
+                self.kill_horse()
+            self._beat(job, execution)
+        reported = self._has_reported()
+        os.close(self._report_pipe[0])
+        self._horse_pid = 0
+        self.executions.pop(execution.id, None)
+        if reported:
+            return
+        stopped = self._stopped_job_id == job.id
+        self._stopped_job_id = None
+        outcome = timed_out(job.timeout) if overdue else cancelled() if stopped else lost()
+        log.warning("the work-horse of job %s died: %s", job.id, outcome.body.decode())
+        self._settle(job, execution, outcome)
+
+    def fork_work_horse(self, job: Job, queue: Queue) -> None:
+        self._report_pipe = os.pipe()
+        os.set_blocking(self._report_pipe[0], False)
+        super().fork_work_horse(job, queue)
+        os.close(self._report_pipe[1])
+
+    def get_heartbeat_ttl(self, job: Job, working_time: float = 0.0) -> int:
+        """The lease: an execution without a heartbeat for this many seconds is lost."""
+        return self._settings.lease_s
+
+    def _horse_ended(self) -> bool:
+        ready, _, _ = select.select([self._report_pipe[0]], [], [], MONITOR_INTERVAL_S)
+        # A process that the task left behind may hold the pipe open, so its silence alone proves nothing.
+        pid, _ = os.waitpid(self._horse_pid, 0 if ready else os.WNOHANG)
+        return pid == self._horse_pid
+
+    def _has_reported(self) -> bool:
+        try:
+            return os.read(self._report_pipe[0], 1) == _REPORT
+        except BlockingIOError:
+            return False
+
+    def _beat(self, job: Job, execution: Execution) -> None:
+        if monotonic_s() < self._next_beat_s:
+            return
+        self._next_beat_s = monotonic_s() + self._settings.lease_s / 3
+        try:
+            self.maintain_heartbeats(job, execution)
+        except redis.RedisError as error:
+            log.warning("no heartbeat for job %s: %s", job.id, error)
+
+    def _let_go(self, job: Job, queue: Queue, execution: Execution) -> None:
+        """Undoes what RQ noted of a job that is not ours to run."""
+        with self.connection.pipeline() as pipe:
+            self.cleanup_execution(job, pipeline=pipe, execution=execution)
+            pipe.lrem(queue.intermediate_queue_key, 1, job.id)
+            self.set_state(WorkerStatus.IDLE, pipeline=pipe)
+            pipe.execute()
+
+    # -- one job, in the work-horse ------------------------------------------------------------------------
+
+    def main_work_horse(self, job: Job, queue: Queue) -> None:
+        die_with_parent(self.pid or 0, signal.SIGKILL)
+        super().main_work_horse(job, queue)
+
+    def perform_job(self, job: Job, queue: Queue, execution: Execution) -> bool:
+        assert job.run is not None
+        outcome = job.run()
+        self._settle(job, execution, outcome)
+        os.write(self._report_pipe[1], _REPORT)
+        return outcome.status is Status.SUCCEEDED
+
+    def _run(self, job: Job, attempt: JobAttempt, call: Callable[[], object]) -> Outcome:
+        assert job.timeout is not None
+        limits = Limits(int(job.timeout), self._settings.max_result_bytes)
+        deadline_s = monotonic_s() + job.timeout
+        try:
+            with alarm_after(job.timeout, TimedOut):
+                return execute(call, limits, deadline_s, attempt.report)
+        except TimedOut:
+            return timed_out(job.timeout)
+
+    # -- the end of one job, in either ---------------------------------------------------------------------
+
+    def _settle(self, job: Job, execution: Execution, outcome: Outcome) -> None:
+        """Writes the outcome, the webhook and RQ's bookkeeping in one step, through `JobAttempt.finish`."""
+        assert isinstance(job.attempt, JobAttempt)
+        job.attempt.outcome = outcome
+        job.ended_at = now()
+        ttl_s, times = self._settings.result_ttl_s, (execution.id, execution.created_at, job.ended_at)
+        with self.connection.pipeline() as pipe:
+            if outcome.status is Status.SUCCEEDED:
+                self.increment_successful_job_count(pipe)
+                job._handle_success(ttl_s, pipe, self.name, *times)
+                job.cleanup(ttl_s, pipeline=pipe, remove_from_queue=False)
+                registry = job.finished_job_registry
+            else:
+                self.increment_failed_job_count(pipe)
+                job.set_status(JobStatus.FAILED, pipeline=pipe)
+                job._handle_failure(outcome.body.decode(), pipe, self.name, *times)
+                registry = job.failed_job_registry
+            if job.started_at is not None:
+                self.increment_total_working_time(job.ended_at - job.started_at, pipe)
+            self.cleanup_execution(job, pipeline=pipe, execution=execution)
+            # RQ trims this list in its maintenance, which we do not run: it may fail jobs that are well.
+            pipe.zremrangebyscore(registry.key, "-inf", current_timestamp())
+            try:
+                pipe.execute()
+            except Fenced as refused:
+                log.warning("%s", refused)
+        log.info("job %s: %s", job.id, outcome.status)
+
+
+def _make_readable(job: Job) -> bool:
+    """Whether the payload can be read. RQ asks for the name again and again, so an unreadable one gets another."""
+    try:
+        return isinstance(job.func_name, str) and isinstance(job.kwargs, dict)
+    except Exception as error:
+        log.warning("the payload of job %s cannot be read: %s", job.id, type(error).__name__)
+    job.func_name, job.args, job.kwargs = "unreadable", [], {}
+    return False

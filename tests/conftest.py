@@ -1,0 +1,124 @@
+"""What all tests share: one real server per session, and a deployment of its own for each test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+import redis
+from flask.testing import FlaskClient
+
+from aj import create_app
+from aj.egress import Egress
+from aj.local.embedded import ServerProcess, start_server
+from aj.registry import Registry
+from aj.settings import Settings
+from aj.store import connect
+from aj.worker.rq_worker import Worker
+from tests.support.receiver import Receiver, receiving
+
+
+@pytest.fixture(scope="session")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    """A real server for the whole session."""
+    server = start_server(tmp_path_factory.mktemp("store"))
+    yield server
+    server.stop()
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """One deployment in the session's store, with prefix and queue of its own."""
+
+    settings: Settings
+    env: dict[str, str]
+    redis: redis.Redis
+
+    @property
+    def queue(self) -> str:
+        return self.settings.queues[0]
+
+    def keys(self, pattern: str = "*") -> list[str]:
+        """Our keys of this deployment."""
+        found: Any = self.redis.scan_iter(f"{self.settings.prefix}:{pattern}", count=1000)
+        return sorted(key.decode() for key in found)
+
+    def queued(self) -> int:
+        """Entries in RQ's queue list."""
+        length: Any = self.redis.llen(f"rq:queue:{self.queue}")
+        return int(length)
+
+    def client(self, **changes: str) -> FlaskClient:
+        """A client of the API in this process."""
+        return create_app(Settings.from_env({**self.env, **changes})).test_client()
+
+    def worker(self, **changes: str) -> Worker:
+        """An RQ worker in this process; its `work_once` takes and runs one job."""
+        settings = Settings.from_env({**self.env, **changes})
+        egress = Egress(settings.callback_allow, settings.callback_timeout_s, "aj/test")
+        registry = Registry.load(settings.tasks)
+        return Worker(self.queue, connect(settings.redis_url, for_worker=True), settings, registry, egress.check_url)
+
+
+@pytest.fixture
+def deploy(store: ServerProcess) -> Iterator[Callable[..., Deployment]]:
+    """Makes deployments; when the test is over, fails it where a key has no time to live that should have one."""
+    made: list[Deployment] = []
+
+    def make(**changes: str) -> Deployment:
+        name = uuid4().hex[:8]
+        env = {
+            "AJ_REDIS_URL": store.url,
+            "AJ_PREFIX": f"t{name}",
+            "AJ_QUEUES": f"q:{name}",
+            "AJ_TASKS": "tests.support.tasks",
+            "AJ_CALLBACK_ALLOW": "127.0.0.1",
+            **changes,
+        }
+        deployment = Deployment(Settings.from_env(env), env, redis.Redis.from_url(store.url))
+        made.append(deployment)
+        return deployment
+
+    yield make
+    for deployment in made:
+        assert leaked_keys(deployment) == []
+
+
+@pytest.fixture
+def deployment(deploy: Callable[..., Deployment]) -> Deployment:
+    return deploy()
+
+
+@pytest.fixture
+def client(deployment: Deployment) -> FlaskClient:
+    return deployment.client()
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    with receiving() as made:
+        yield made
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path
+
+
+def leaked_keys(deployment: Deployment) -> list[str]:
+    """Keys without a time to live that `aj/store/keys.py` does not allow to have none."""
+    leaked = []
+    for key in deployment.keys():  # noqa: SIM118 - a method of ours, not a dict's
+        kind = key.removeprefix(f"{deployment.settings.prefix}:")
+        if deployment.redis.ttl(key) != -1 or kind == "out:hosts" or kind.startswith("out:due:"):
+            continue
+        if kind.startswith("job:") and deployment.redis.hget(key, "status") in (b"queued", b"running"):
+            continue
+        if kind.startswith("out:job:") and deployment.redis.hget(key, "state") is None:
+            continue
+        leaked.append(key)
+    return leaked

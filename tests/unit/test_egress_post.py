@@ -1,0 +1,466 @@
+"""What `post` does with real receivers on loopback, honest ones and others."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import gzip
+import os
+import resource
+import socket
+import ssl
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from email.utils import formatdate
+from pathlib import Path
+
+import pytest
+
+import aj.egress
+from aj.egress import Answer, Egress
+from aj.errors import DeliveryFailed
+from tests.unit.egress_receivers import (
+    Receiver,
+    Script,
+    allowing,
+    answering,
+    deaf,
+    dripping,
+    flooding,
+    loopback_egress,
+    read_request,
+    receiving,
+    silent,
+    wait_until,
+)
+
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+SECRET = b"receiver-secret-7f3a"
+
+
+@pytest.mark.parametrize("status", [200, 201, 202, 204, 299, 400, 404, 410, 429, 500, 503])
+def test_any_final_status_is_an_answer(status: int) -> None:
+    """What it means is for the caller to say."""
+    with receiving(answering(f"HTTP/1.1 {status} Word\r\nContent-Length: 0\r\n\r\n".encode())) as receiver:
+        assert loopback_egress().post(receiver.url, {}, b"{}") == Answer(status, None)
+
+
+def test_the_request_is_exactly_what_was_asked_for() -> None:
+    """Body bytes, headers, User-Agent and Host arrive unchanged, and the connection is not kept."""
+    with receiving(answering(OK)) as receiver:
+        headers = {"webhook-id": "msg_1", "Content-Type": "application/json"}
+        loopback_egress().post(f"http://127.0.0.1:{receiver.port}/a/b?x=1&y=%20", headers, b'{"a": "\xc3\xbc"}')
+    head, _, body = receiver.requests[0].partition(b"\r\n\r\n")
+    lines = head.decode().split("\r\n")
+    assert lines[0] == "POST /a/b?x=1&y=%20 HTTP/1.1"
+    assert {line.lower() for line in lines[1:]} == {
+        f"host: 127.0.0.1:{receiver.port}",
+        "accept-encoding: identity",
+        "content-length: 11",
+        "webhook-id: msg_1",
+        "content-type: application/json",
+        "user-agent: aj/test",
+        "connection: close",
+    }
+    assert body == b'{"a": "\xc3\xbc"}'
+
+
+def test_the_host_header_is_the_name_and_not_the_address() -> None:
+    """A receiver that serves several names must see which one was meant."""
+    egress = Egress(allowing("127.0.0.0/8"), 5.0, "aj/test", lambda host, port: ["127.0.0.1"])
+    with receiving(answering(OK)) as receiver:
+        egress.post(f"http://Hooks.Example.:{receiver.port}/", {}, b"{}")
+    assert f"\r\nHost: hooks.example:{receiver.port}\r\n".encode() in receiver.requests[0]
+
+
+def test_an_ipv6_receiver_is_reached() -> None:
+    """The address stands in brackets in the URL and in the Host header."""
+    with receiving(answering(OK), family=socket.AF_INET6) as receiver:
+        assert loopback_egress().post(f"http://[::1]:{receiver.port}/", {}, b"{}").status == 200
+    assert f"\r\nHost: [::1]:{receiver.port}\r\n".encode() in receiver.requests[0]
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_a_redirect_is_an_answer_and_is_not_followed(status: int) -> None:
+    """The place that it points to is never called."""
+    with receiving(answering(OK)) as elsewhere:
+        redirect = f"HTTP/1.1 {status} Moved\r\nLocation: {elsewhere.url}\r\nContent-Length: 0\r\n\r\n".encode()
+        with receiving(answering(redirect)) as receiver:
+            assert loopback_egress().post(receiver.url, {}, b"{}").status == status
+            assert receiver.connections == 1
+        assert elsewhere.connections == 0
+
+
+@pytest.mark.parametrize("location", [b"http://[", b"//", b"\xff\xfe", b"http://u:p@h:99999/", b"x" * 60_000])
+def test_a_broken_redirect_is_still_an_answer(location: bytes) -> None:
+    """Nobody parses the Location."""
+    with receiving(answering(b"HTTP/1.1 302 Found\r\nLocation: " + location + b"\r\n\r\n")) as receiver:
+        assert loopback_egress().post(receiver.url, {}, b"{}").status == 302
+
+
+@pytest.mark.parametrize(
+    ("text", "least_s", "most_s"),
+    [
+        ("0", 0.0, 0.0),
+        ("120", 120.0, 120.0),
+        (" 120 ", 120.0, 120.0),
+        ("-5", 0.0, 0.0),
+        ("9" * 5000, 366 * 86_400.0, 366 * 86_400.0),
+        (formatdate(time.time() + 100, usegmt=True), 90.0, 100.0),
+        (time.strftime("%A, %d-%b-%y %H:%M:%S GMT", time.gmtime(time.time() + 100)), 90.0, 100.0),
+        (time.strftime("%a %b %d %H:%M:%S %Y", time.gmtime(time.time() + 100)), 90.0, 100.0),
+        ("Sun, 06 Nov 1994 08:49:37 GMT", 0.0, 0.0),
+        ("Fri, 31 Dec 9999 23:59:59 GMT", 366 * 86_400.0, 366 * 86_400.0),
+    ],
+)
+def test_retry_after_is_read_in_each_of_its_forms(text: str, least_s: float, most_s: float) -> None:
+    """Delay in seconds, and the three forms of an HTTP date; never negative, never endless."""
+    answer = f"HTTP/1.1 503 Busy\r\nRetry-After: {text}\r\nContent-Length: 0\r\n\r\n".encode()
+    with receiving(answering(answer)) as receiver:
+        retry_after_s = loopback_egress().post(receiver.url, {}, b"{}").retry_after_s
+    assert retry_after_s is not None
+    assert least_s <= retry_after_s <= most_s
+
+
+@pytest.mark.parametrize(
+    "text", ["", "soon", "1.5", "+5", "1e9", "0x10", "inf", "nan", "5, 6", "٣", "Mon", "Xxx, 99 Foo 2026 99:99:99", ","]
+)
+def test_a_retry_after_that_says_nothing_is_ignored(text: str) -> None:
+    """The answer counts all the same."""
+    answer = f"HTTP/1.1 429 Slow\r\nRetry-After: {text}\r\nContent-Length: 0\r\n\r\n".encode()
+    with receiving(answering(answer)) as receiver:
+        assert loopback_egress().post(receiver.url, {}, b"{}") == Answer(429, None)
+
+
+ENDLESS: dict[str, Script] = {
+    "silent": silent,
+    "drips its status line": dripping(b"HTTP/1.1 2", b"0"),
+    "drips one header": dripping(b"HTTP/1.1 200 OK\r\nX-Drip: ", b"x"),
+    "drips headers": dripping(b"HTTP/1.1 200 OK\r\n", b"X: y\r\n", every_s=0.1),
+    "continues for ever": flooding(b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 100),
+}
+
+
+@pytest.mark.parametrize("script", ENDLESS.values(), ids=ENDLESS)
+def test_a_receiver_without_an_end_is_left_at_the_deadline(script: Script) -> None:
+    """The time is total: no byte that arrives prolongs it."""
+    with receiving(script) as receiver:
+        started_s = time.monotonic()
+        with pytest.raises(DeliveryFailed) as caught:
+            loopback_egress(0.5).post(receiver.url, {}, b"{}")
+        assert 0.4 < time.monotonic() - started_s < 1.5
+    assert caught.value.kind == "timeout"
+
+
+def test_a_receiver_that_reads_nothing_is_left_at_the_deadline() -> None:
+    """Sending is part of the time."""
+    with receiving(deaf) as receiver:
+        started_s = time.monotonic()
+        with pytest.raises(DeliveryFailed) as caught:
+            loopback_egress(0.5).post(receiver.url, {}, bytes(64 * 2**20))
+        assert time.monotonic() - started_s < 1.5
+    assert caught.value.kind == "timeout"
+
+
+def test_a_silent_tls_port_is_left_at_the_deadline() -> None:
+    """The handshake is part of the time."""
+    with receiving(deaf) as receiver:
+        started_s = time.monotonic()
+        with pytest.raises(DeliveryFailed) as caught:
+            loopback_egress(0.5).post(f"https://127.0.0.1:{receiver.port}/", {}, b"{}")
+        assert time.monotonic() - started_s < 1.5
+    assert caught.value.kind == "timeout"
+
+
+def test_a_port_that_accepts_nobody_is_left_at_the_deadline() -> None:
+    """Connecting is part of the time."""
+    with socket.socket() as full:
+        full.bind(("127.0.0.1", 0))
+        full.listen(0)
+        waiting = [socket.socket() for _ in range(4)]
+        for each in waiting:
+            each.setblocking(False)
+            each.connect_ex(full.getsockname())
+        started_s = time.monotonic()
+        with pytest.raises(DeliveryFailed) as caught:
+            loopback_egress(0.5).post(f"http://127.0.0.1:{full.getsockname()[1]}/", {}, b"{}")
+        assert time.monotonic() - started_s < 1.5
+        for each in waiting:
+            each.close()
+    assert caught.value.kind == "timeout"
+
+
+BODIES: dict[str, Script] = {
+    "drips": dripping(b"HTTP/1.1 202 Accepted\r\nContent-Length: 1000\r\n\r\n", b"x"),
+    "drips chunks": dripping(b"HTTP/1.1 202 Accepted\r\nTransfer-Encoding: chunked\r\n\r\n", b"1\r\nx\r\n"),
+    "drips trailers": dripping(b"HTTP/1.1 202 Accepted\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n", b"X: y\r\n"),
+    "is silent": dripping(b"HTTP/1.1 202 Accepted\r\n\r\n", b"", every_s=5),
+    "breaks off": answering(b"HTTP/1.1 202 Accepted\r\nContent-Length: 1000\r\n\r\nx"),
+    "is not chunked": answering(b"HTTP/1.1 202 Accepted\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"),
+    "is not gzip": answering(b"HTTP/1.1 202 Accepted\r\nContent-Encoding: gzip\r\nContent-Length: 3\r\n\r\nabc"),
+    "has a negative length": answering(b"HTTP/1.1 202 Accepted\r\nContent-Length: -3\r\n\r\nabc"),
+}
+
+
+@pytest.mark.parametrize("script", BODIES.values(), ids=BODIES)
+def test_a_status_counts_whatever_the_body_does(script: Script) -> None:
+    """The receiver has answered; sending again would be a duplicate."""
+    with receiving(script) as receiver:
+        started_s = time.monotonic()
+        assert loopback_egress(0.5).post(receiver.url, {}, b"{}").status == 202
+        assert time.monotonic() - started_s < 1.5
+
+
+FLOODS = {
+    "a plain body": b"HTTP/1.1 200 OK\r\n\r\n",
+    "a redirect's body": b"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\n\r\n",
+    "a chunk": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nffffffff\r\n",
+    "a chunk's length": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
+    "a packed body": b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n" + gzip.compress(bytes(2**20)),
+}
+
+
+@pytest.mark.parametrize("head", FLOODS.values(), ids=FLOODS)
+def test_no_more_than_64_kib_of_a_body_are_read(head: bytes) -> None:
+    """A body without end costs neither time nor memory: the answer is there long before the deadline."""
+    sent = 0
+
+    def script(receiver: Receiver, talking: socket.socket) -> None:
+        nonlocal sent
+        read_request(receiver, talking)
+        talking.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 65_536)
+        talking.sendall(head)
+        while not receiver.stop.is_set():
+            sent += talking.send(b"1" * 65_536)
+
+    with receiving(script) as receiver:
+        before_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        started_s = time.monotonic()
+        assert loopback_egress(10).post(receiver.url, {}, b"{}").status in (200, 302)
+        assert time.monotonic() - started_s < 5
+        assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before_kib < 32_768
+    assert sent < 16 * 2**20
+
+
+NASTY: dict[str, tuple[Script, str]] = {
+    "closes at once": (lambda receiver, talking: None, "protocol"),
+    "closes after the request": (answering(b""), "protocol"),
+    "is not HTTP": (answering(b"-ERR " + SECRET + b"\r\n"), "protocol"),
+    "is binary": (answering(bytes(range(256)) + SECRET), "protocol"),
+    "speaks HTTP/0.9": (answering(SECRET), "protocol"),
+    "has a wordy status": (answering(b"HTTP/1.1 abc " + SECRET + b"\r\n\r\n"), "protocol"),
+    "has a huge status": (answering(b"HTTP/1.1 99999 " + SECRET + b"\r\n\r\n"), "protocol"),
+    "has a negative status": (answering(b"HTTP/1.1 -200 " + SECRET + b"\r\n\r\n"), "protocol"),
+    "has another version": (answering(b"HTTP/9.9 200 " + SECRET + b"\r\n\r\n"), "protocol"),
+    "has a status line without end": (flooding(b"HTTP/1.1 200 ", SECRET * 1000), "protocol"),
+    "has a header without end": (flooding(b"HTTP/1.1 200 OK\r\nX: ", SECRET * 1000), "protocol"),
+    "has headers without end": (flooding(b"HTTP/1.1 200 OK\r\n", b"X: " + SECRET + b"\r\n"), "protocol"),
+    "has two lengths": (answering(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabc"), "protocol"),
+    "switches protocols": (answering(b"HTTP/1.1 101 " + SECRET + b"\r\nUpgrade: x\r\n\r\n"), "protocol"),
+    "hints and goes": (answering(b"HTTP/1.1 103 " + SECRET + b"\r\n\r\n"), "protocol"),
+}
+
+
+@pytest.mark.parametrize(("script", "kind"), NASTY.values(), ids=NASTY)
+def test_what_is_not_http_fails_with_our_words_only(script: Script, kind: str) -> None:
+    """Whoever gave us the address must not read by our messages what stands behind it."""
+    with receiving(script) as receiver, pytest.raises(DeliveryFailed) as caught:
+        loopback_egress().post(receiver.url, {}, b"{}")
+    assert caught.value.kind == kind
+    assert SECRET.decode() not in f"{caught.value} {caught.value.args}"
+
+
+ODD = {
+    "no reason": b"HTTP/1.1 200\r\n\r\n",
+    "bare line feeds": b"HTTP/1.0 200 OK\n\n",
+    "headers that are none": b"HTTP/1.1 200 OK\r\n: x\r\nnonsense\r\n\x00\xff: \xfe\r\n\r\n",
+    "a folded header": b"HTTP/1.1 200 OK\r\nX: a\r\n b\r\n\r\n",
+    "an odd type": b"HTTP/1.1 200 OK\r\nContent-Type: ;;;charset==\xff;\r\n\r\n",
+    "odd cookies": b"HTTP/1.1 200 OK\r\nSet-Cookie: " + b"=;expires=" * 3000 + b"\r\n\r\n",
+    "a cookie": b"HTTP/1.1 200 OK\r\nSet-Cookie: a=b; Domain=.127.0.0.1; Expires=x-9-9 9:9:9\r\n\r\n",
+    "an odd encoding": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, \xff\r\n\r\n",
+    "an odd challenge": b"HTTP/1.1 200 OK\r\nWWW-Authenticate: Digest \xff=,,\r\n\r\n",
+}
+
+
+@pytest.mark.parametrize("answer", ODD.values(), ids=ODD)
+def test_odd_headers_do_not_spoil_an_answer(answer: bytes) -> None:
+    """Only the status and Retry-After are of interest."""
+    with receiving(answering(answer)) as receiver:
+        assert loopback_egress().post(receiver.url, {}, b"{}").status == 200
+
+
+def test_cookies_are_not_kept() -> None:
+    """Two deliveries have nothing in common."""
+    egress = loopback_egress()
+    with receiving(answering(b"HTTP/1.1 200 OK\r\nSet-Cookie: a=b\r\nContent-Length: 0\r\n\r\n")) as receiver:
+        egress.post(receiver.url, {}, b"{}")
+        egress.post(receiver.url, {}, b"{}")
+    assert receiver.connections == 2
+    assert b"cookie" not in receiver.requests[1].lower()
+
+
+def test_a_refused_connection_says_so() -> None:
+    """Nobody listens there."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+        with pytest.raises(DeliveryFailed, match=r"(?i)refused") as caught:
+            loopback_egress().post(f"http://127.0.0.1:{port}/", {}, b"{}")
+    assert caught.value.kind == "connect"
+
+
+def test_a_reset_connection_is_a_failure_of_protocol() -> None:
+    """The receiver was reached, but it did not answer."""
+
+    def script(receiver: Receiver, talking: socket.socket) -> None:
+        read_request(receiver, talking)
+        talking.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\0\0\0\0\0\0\0")
+
+    with receiving(script) as receiver, pytest.raises(DeliveryFailed, match="ConnectionResetError") as caught:
+        loopback_egress().post(receiver.url, {}, b"{}")
+    assert caught.value.kind == "protocol"
+
+
+def test_the_environment_changes_nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """No proxy and no password enters a delivery from outside of the settings."""
+    netrc = tmp_path / ".netrc"
+    netrc.write_text("machine 127.0.0.1 login someone password hunter2\ndefault login x password hunter2\n")
+    netrc.chmod(0o600)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("NETRC", str(netrc))
+    with receiving(answering(OK)) as proxy, receiving(answering(OK)) as receiver:
+        for name in ("HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"):
+            monkeypatch.setenv(name, f"http://127.0.0.1:{proxy.port}")
+        for name in ("NO_PROXY", "no_proxy"):
+            monkeypatch.delenv(name, raising=False)
+        assert loopback_egress().post(receiver.url, {}, b"{}").status == 200
+        assert proxy.connections == 0
+    assert b"authorization" not in receiver.requests[0].lower()
+
+
+def test_nothing_is_left_behind() -> None:
+    """After 200 deliveries, good and bad, by 8 threads, there are as many descriptors and threads as before."""
+    egress = Egress(allowing("127.0.0.0/8"), 0.3, "aj/test", lambda host, port: ["127.0.0.1"])
+    scripts = [answering(OK), answering(b"nonsense\r\n"), BODIES["drips"], *ENDLESS.values()]
+
+    def deliver(url: str) -> None:
+        with contextlib.suppress(DeliveryFailed):
+            egress.post(url, {}, b"{}")
+
+    def all_at(port: int) -> list[str]:
+        return [f"{scheme}://{host}:{port}/" for scheme in ("http", "https") for host in ("127.0.0.1", "hooks.example")]
+
+    before = _held()
+    gc.disable()  # what is left for the collector to find is left
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            for script in scripts:
+                with receiving(script) as receiver:
+                    list(pool.map(deliver, all_at(receiver.port) * (200 // len(scripts) // 4 + 1)))
+        assert wait_until(lambda: _held() == before), (before, _held())
+    finally:
+        gc.enable()
+
+
+def _held() -> tuple[int, int]:
+    return len(os.listdir("/dev/fd")), threading.active_count()
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A file with a key and a self-signed certificate for hooks.example."""
+    path = tmp_path_factory.mktemp("tls") / "both.pem"
+    asked = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=hooks.example"
+    made = subprocess.run(
+        ["openssl", *asked.split(), "-addext", "subjectAltName=DNS:hooks.example", "-keyout", path, "-out", "-"],
+        capture_output=True,
+        check=True,
+    )
+    path.write_bytes(path.read_bytes() + made.stdout)
+    return path  # type: ignore[return-value]
+
+
+def _serving(certificate: Path, names: list[str | None]) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    context.sni_callback = lambda _, name, __: names.append(name)
+    return context
+
+
+def _trusting(certificate: Path, monkeypatch: pytest.MonkeyPatch, timeout_s: float = 5.0) -> Egress:
+    make = aj.egress.tls_context
+
+    def trusting() -> ssl.SSLContext:
+        context = make()
+        context.load_verify_locations(cafile=certificate)
+        return context
+
+    monkeypatch.setattr(aj.egress, "tls_context", trusting)
+    return Egress(allowing("127.0.0.0/8"), timeout_s, "aj/test", lambda host, port: ["127.0.0.1"])
+
+
+def test_tls_is_checked_by_name_at_the_address_that_was_checked(
+    certificate: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The name travels as SNI and must stand in the certificate, though an address was connected to."""
+    names: list[str | None] = []
+    with receiving(answering(OK), _serving(certificate, names)) as receiver:
+        egress = _trusting(certificate, monkeypatch)
+        assert egress.post(f"https://hooks.example:{receiver.port}/", {}, b"{}").status == 200
+    assert names == ["hooks.example"]
+    assert f"\r\nHost: hooks.example:{receiver.port}\r\n".encode() in receiver.requests[0]
+
+
+@pytest.mark.parametrize(("host", "words"), [("other.example", "(?i)hostname mismatch"), ("127.0.0.1", "(?i)mismatch")])
+def test_a_certificate_for_another_name_is_refused(
+    certificate: Path, monkeypatch: pytest.MonkeyPatch, host: str, words: str
+) -> None:
+    """A trusted certificate of somebody else is no proof."""
+    with receiving(answering(OK), _serving(certificate, [])) as receiver:
+        egress = _trusting(certificate, monkeypatch)
+        with pytest.raises(DeliveryFailed, match=words) as caught:
+            egress.post(f"https://{host}:{receiver.port}/", {}, b"{}")
+    assert caught.value.kind == "tls"
+    assert receiver.requests == []
+
+
+def test_a_certificate_that_nobody_trusts_is_refused(certificate: Path) -> None:
+    """Self-signed, and not among the authorities."""
+    egress = Egress(allowing("127.0.0.0/8"), 5.0, "aj/test", lambda host, port: ["127.0.0.1"])
+    with (
+        receiving(answering(OK), _serving(certificate, [])) as receiver,
+        pytest.raises(DeliveryFailed, match="self-signed") as caught,
+    ):
+        egress.post(f"https://hooks.example:{receiver.port}/", {}, b"{}")
+    assert caught.value.kind == "tls"
+    assert receiver.requests == []
+
+
+def test_a_dripping_tls_receiver_is_left_at_the_deadline(certificate: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The watchdog cuts below TLS."""
+    with receiving(ENDLESS["drips one header"], _serving(certificate, [])) as receiver:
+        egress = _trusting(certificate, monkeypatch, 0.5)
+        started_s = time.monotonic()
+        with pytest.raises(DeliveryFailed) as caught:
+            egress.post(f"https://hooks.example:{receiver.port}/", {}, b"{}")
+        assert time.monotonic() - started_s < 1.5
+    assert caught.value.kind == "timeout"
+
+
+@pytest.mark.parametrize("answer", [b"HTTP/1.1 400 Bad Request\r\n\r\n", SECRET * 10, b"\x15\x03\x03\x00\x02\x02\x28"])
+def test_a_port_without_tls_is_a_failure_of_tls(answer: bytes) -> None:
+    """Plain HTTP, nonsense or an alert: the handshake ends there."""
+
+    def script(receiver: Receiver, talking: socket.socket) -> None:
+        talking.recv(1)
+        talking.sendall(answer)
+        receiver.stop.wait(2)
+
+    with receiving(script) as receiver, pytest.raises(DeliveryFailed) as caught:
+        loopback_egress().post(f"https://127.0.0.1:{receiver.port}/", {}, b"{}")
+    assert caught.value.kind == "tls"
+    assert SECRET.decode() not in str(caught.value)
