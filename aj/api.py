@@ -1,4 +1,4 @@
-"""`python -m aj.api`: becomes a gunicorn that serves the API, also where the package is installed without the root files.
+"""`python -m aj.api`: becomes a gunicorn that serves the API, also where only the package is installed.
 
 It loads no app itself: gunicorn does, once.
 """

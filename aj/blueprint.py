@@ -59,7 +59,7 @@ class JobsBlueprint(Blueprint):
         self.register_error_handler(Problem, problem_response)
         self.register_error_handler(HTTPException, http_exception_response)
         self.register_error_handler(Exception, _unforeseen)
-        self.record_once(self._set_up)
+        self.record(self._set_up)
 
     def _set_up(self, state: BlueprintSetupState) -> None:
         name = f"{state.name_prefix}.{state.name}".lstrip(".")

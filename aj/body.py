@@ -15,7 +15,8 @@ from typing import Any, NoReturn
 from aj.errors import BodyTooLarge, Invalid, Malformed
 
 DEEPEST_NESTING = 64
-_STRINGS_AND_BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
+# Possessive, and the closing quote optional: a string without an end is scanned once and not from each of its quotes.
+_STRINGS_AND_BRACKETS = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[\]{}]', re.DOTALL)
 
 
 def read_body(environ: Mapping[str, Any], most_bytes: int) -> bytes:
@@ -24,19 +25,24 @@ def read_body(environ: Mapping[str, Any], most_bytes: int) -> bytes:
     Read here and not by the framework, which cuts a chunked body at its limit and takes a body that ended
     early for a whole one.
 
-    Raises: BodyTooLarge: more than `most_bytes`. Malformed: fewer bytes than Content-Length says.
+    Raises: BodyTooLarge: more than `most_bytes`. Malformed: fewer bytes than Content-Length says, or it says no number.
     Source: PEP 3333; `wsgi.input_terminated` as servers set it where the stream ends by itself.
     """
     too_large = BodyTooLarge(f"The body is over {most_bytes} bytes, which is the limit.")
     length = environ.get("CONTENT_LENGTH") or None
     if length is None and not environ.get("wsgi.input_terminated"):
         return b""
-    if length is not None and (not re.fullmatch(r"[0-9]{1,18}", length) or int(length) > most_bytes):
+    if length is not None and not re.fullmatch(r"[0-9]+", length):
+        raise Malformed(f"The Content-Length is {length[:40]!r}; it must be a whole number of bytes.")
+    if length is not None and (len(length) > 18 or int(length) > most_bytes):
         raise too_large
     wanted = most_bytes + 1 if length is None else int(length)
     chunks = bytearray()
     while len(chunks) < wanted:
-        chunk = environ["wsgi.input"].read(wanted - len(chunks))
+        try:
+            chunk = environ["wsgi.input"].read(wanted - len(chunks))
+        except Exception as error:  # each server has its own classes for chunks that are broken or cut off
+            raise Malformed("The body breaks off, or is not in the chunks that its headers announce.") from error
         if not chunk:
             break
         chunks += chunk

@@ -82,9 +82,16 @@ def failure(error: BaseException, timeout_s: float) -> Outcome:
         return timed_out(timeout_s)
     if isinstance(error, Refused):
         return error.outcome
-    detail = f"{type(error).__name__}: {error}" if isinstance(error, TaskError) else type(error).__name__
+    detail = _public_text(error) if isinstance(error, TaskError) else type(error).__name__
     # The text may hold what JSON in UTF-8 cannot, and a class may be named anything.
     return Outcome.failed(ErrorType.TASK_FAILED, detail[:LONGEST_DETAIL].encode("utf-8", "replace").decode("utf-8"))
+
+
+def _public_text(error: TaskError) -> str:
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:  # a class of the task's own may have a text that breaks
+        return type(error).__name__
 
 
 def timed_out(timeout_s: float) -> Outcome:

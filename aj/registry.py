@@ -27,7 +27,8 @@ RESERVED = ("task", "callback_url", "metadata")
 
 _MARK = "__aj_task__"
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}")
-_CONFIG = pydantic.ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
+_NOT_PLAIN = (inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction)
+_CONFIG = pydantic.ConfigDict(extra="forbid", allow_inf_nan=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ class Task:
         Raises: Invalid: a parameter is missing, unknown or of another type; one `FieldError` for each.
         """
         try:
-            model = self.params.model_validate_json(to_json(dict(members)))
+            model = _checked(self.params, to_json(dict(members)))
             return model.model_dump(mode="json", by_alias=True)
         except pydantic.ValidationError as error:
             raise Invalid(f"The parameters do not fit the task {self.name!r}.", _field_errors(error)) from None
@@ -58,7 +59,7 @@ class Task:
 
         Raises: ValueError: they do not fit, as when a job was submitted to an older version of the task.
         """
-        model = self.params.model_validate_json(to_json(dict(params)))
+        model = _checked(self.params, to_json(dict(params)))
         return {each.alias or name: getattr(model, name) for name, each in type(model).model_fields.items()}
 
     @property
@@ -90,7 +91,7 @@ def task(
     """
 
     def mark(function: Function) -> Function:
-        title = name or function.__name__
+        title: str = name or getattr(function, "__name__", repr(function))
         if not _NAME.fullmatch(title):
             raise SettingsError(f"task name {title!r} must be 1 to 100 letters, digits, dots, dashes or underscores")
         if timeout_s is not None and (type(timeout_s) is not int or timeout_s < 1):
@@ -149,9 +150,12 @@ def _params_model(title: str, function: Callable[..., Any]) -> type[pydantic.Bas
     The fields have names of their own and carry the parameters' names as aliases, since a parameter called
     `json` or `copy` would hide a method of the model.
     """
-    if inspect.iscoroutinefunction(function) or not callable(function):
+    if not inspect.isroutine(function) or any(each(function) for each in _NOT_PLAIN):
         raise SettingsError(f"task {title!r} must be a plain function")
-    hints = get_type_hints(function, include_extras=True)
+    try:
+        hints = get_type_hints(function, include_extras=True)
+    except (NameError, SyntaxError, TypeError) as error:
+        raise SettingsError(f"task {title!r}: its annotations cannot be read: {error}") from None
     fields: dict[str, Any] = {}
     for number, parameter in enumerate(inspect.signature(function).parameters.values()):
         wrong = None
@@ -161,6 +165,8 @@ def _params_model(title: str, function: Callable[..., Any]) -> type[pydantic.Bas
             wrong = "cannot be given by name"
         elif parameter.name not in hints:
             wrong = "has no annotation"
+        elif parameter.default is not parameter.empty and not _fits(hints[parameter.name], parameter.default):
+            wrong = f"has the default {parameter.default!r}, which its annotation does not allow"
         if wrong:
             raise SettingsError(f"task {title!r}: parameter {parameter.name!r} {wrong}")
         default = ... if parameter.default is parameter.empty else parameter.default
@@ -172,6 +178,21 @@ def _params_model(title: str, function: Callable[..., Any]) -> type[pydantic.Bas
         reason = str(error).splitlines()[0]
         raise SettingsError(f"task {title!r}: its parameters cannot be described as JSON: {reason}") from None
     return model
+
+
+def _fits(hint: Any, default: Any) -> bool:
+    """Whether `default` survives as JSON; one that does not would be accepted with each submission and fail each run."""
+    probe = pydantic.create_model("probe", __config__=_CONFIG, value=(hint, pydantic.Field(alias="value")))
+    try:
+        _checked(probe, probe.model_construct(value=default).model_dump_json(warnings="error").encode())
+    except ValueError:
+        return False
+    return True
+
+
+def _checked(model: type[pydantic.BaseModel], json: bytes) -> pydantic.BaseModel:
+    """Strict is asked for here and not in the model's config, since models inside it do not inherit that."""
+    return model.model_validate_json(json, strict=True)
 
 
 def _field_errors(error: pydantic.ValidationError) -> tuple[FieldError, ...]:

@@ -1,13 +1,14 @@
 """The one door for outbound HTTP to addresses that somebody gave us.
 
 A URL is judged twice: by its text when it is submitted, and by all addresses of its host right before each
-attempt, of which one that was judged is the one that is connected to. Nothing here follows a redirect, uses
-a proxy, reads the environment, keeps a cookie, or waits longer than it was told to.
+attempt, of which one that was judged is the one that is connected to. Nothing here follows a redirect, takes
+a proxy or a password from the environment, keeps a cookie, or waits longer than it was told to.
 
     address.py       which addresses may be called
     url.py           what may be learned from a URL without resolving it
     deadline.py      the total time of an attempt
-    connection.py    resolve, connect, send
+    connection.py    resolve, connect, begin TLS
+    exchange.py      send, and read what matters of the answer
 """
 
 from __future__ import annotations
@@ -21,8 +22,9 @@ from datetime import UTC
 from aj import clock
 from aj.egress import url as urls
 from aj.egress.address import Address, why_refused
-from aj.egress.connection import Resolver, dial, exchange, look_up, system_resolver, tls_context
+from aj.egress.connection import Resolver, dial, look_up, secure, system_resolver
 from aj.egress.deadline import Deadline
+from aj.egress.exchange import exchange
 from aj.errors import AddressRefused
 from aj.settings import Allowed
 
@@ -57,7 +59,6 @@ class Egress:
         self._timeout_s = timeout_s
         self._user_agent = user_agent
         self._resolve = resolve
-        self._tls_context = tls_context()
 
     def check_url(self, url: str) -> str:
         """Judges a URL without resolving its host; gives its receiver as `host:port`, to count calls by.
@@ -82,7 +83,8 @@ class Egress:
         try:
             with dial(self._checked_addresses(target, deadline), target, deadline) as connected:
                 deadline.watch(connected)
-                status, retry_after = exchange(target, connected, self._tls_context, sent, body, deadline)
+                with secure(connected, target, deadline) as secured:
+                    status, retry_after = exchange(target, secured, sent, body, deadline)
         finally:
             deadline.stop()
         return Answer(status, parse_retry_after_s(retry_after))
@@ -104,13 +106,11 @@ class Egress:
         return addresses
 
 
-def parse_retry_after_s(text: str | None) -> float | None:
+def parse_retry_after_s(text: str) -> float | None:
     """Seconds to wait by a Retry-After, from 0 to a year; None where it says nothing that can be understood.
 
     Source: RFC 9110 section 10.2.3.
     """
-    if text is None:
-        return None
     text = text.strip()
     if _DELAY_SECONDS.fullmatch(text):
         return min(max(0.0, float(text)), RETRY_AFTER_MOST_S)

@@ -62,7 +62,7 @@ GLOBAL_UNICAST = ipaddress.IPv6Network("2000::/3")
 # so it is judged by the IPv4 address within. Source: RFC 6052 section 2.1, RFC 6147.
 NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 
-# Services that hand credentials of the machine to whoever can reach them. Some have more than one cloud.
+# Services that hand a machine's credentials to whoever can reach them from it.
 METADATA = frozenset(
     ipaddress.ip_address(text)
     for text in (

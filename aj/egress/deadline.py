@@ -45,11 +45,14 @@ class Deadline:
     def watch(self, connected: socket.socket) -> None:
         """Shuts `connected` down at the end of the time, whoever then owns its descriptor.
 
-        Raises: DeliveryFailed: no time is left.
+        Raises: DeliveryFailed: no time is left, or no descriptor.
         """
         self._timer = threading.Timer(self.left_s(), self._cut)
         self._timer.daemon = True
-        self._watched = connected.dup()
+        try:
+            self._watched = connected.dup()
+        except OSError as error:
+            raise DeliveryFailed("connect", f"the connection cannot be watched: {error.strerror}") from None
         self._timer.start()
 
     def stop(self) -> None:

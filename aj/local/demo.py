@@ -9,21 +9,18 @@ from __future__ import annotations
 import base64
 import contextlib
 import http.client
-import os
 import secrets
 import shutil
-import sys
 import tempfile
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from aj import clock
 from aj.errors import AjError
-from aj.local.children import wait_for
 from aj.local.embedded import ensure_store, folder_of, leave_store
 from aj.local.exchange import Answer, Speaker, show
-from aj.local.parts import LOOPBACK, are_listening, start_api_and_worker, start_receiver, stop_in_order
+from aj.local.parts import LOOPBACK, are_listening, start_parts, stop_in_order
 from aj.local.supervise import Ended, Group, Stopped, refuse_busy
 from aj.settings import Settings
 from aj.signature import SECRET_PREFIX
@@ -103,3 +100,93 @@ def _environment(environ: Mapping[str, str], asked: Settings, folder: Path) -> d
         "AJ_WEBHOOK_SECRETS": secret,
         "HOOKSINK_LOG": str(HOOK_LOG.absolute()),
     }
+
+
+def _play(group: Group, settings: Settings, environ: Mapping[str, str]) -> int:
+    """Starts the parts and goes through the steps."""
+    show("One job, from its submission to its webhook. > is sent, < is received.")
+    begun_s = clock.monotonic_s()
+    start_parts(group, settings, environ)
+    ensure_store(settings, environ)
+    _expect(are_listening(group, settings), "the API and the receiver do not accept connections")
+    api = f"http://{LOOPBACK}:{settings.port}"
+    receiver = f"http://{LOOPBACK}:{settings.hooksink_port}"
+    show(f"Started in {clock.monotonic_s() - begun_s:.1f} s: store, API ({api}), worker, receiver ({receiver}).")
+    print()
+    stage = Stage(group, Speaker(LOOPBACK, settings.port), f"{receiver}/demo")
+    key = f"demo-{secrets.token_hex(6)}"
+    accepted = _submit(stage, key)
+    location = accepted.headers["Location"]
+    _poll(stage, location, accepted.retry_after_s())
+    _submit_again(stage, key, accepted)
+    _ask_unknown(stage)
+    _read_receipt(stage, accepted.document["job_id"])
+    return 0
+
+
+def _expect(holds: bool, otherwise: str) -> None:
+    if not holds:
+        raise Broken(otherwise)
+
+
+def _begin(number: int, title: str, why: str) -> None:
+    show(f"{title}. {why}", f"{number}. ")
+    print()
+
+
+def _submit(stage: Stage, key: str) -> Answer:
+    _begin(1, "Submit", "202 means accepted, not done: Location says where to look, Retry-After when.")
+    answer = stage.speaker.send("POST", "/jobs", {"n": 5, "callback_url": stage.callback_url}, key)
+    _expect(answer.status == 202, f"POST /jobs was answered {answer.status}, not 202")
+    _expect("Location" in answer.headers, "the 202 has no Location")
+    return answer
+
+
+def _poll(stage: Stage, location: str, pause_s: int) -> None:
+    _begin(2, "Poll", "Retry-After paces the client, and is gone once the result is there.")
+    deadline_s = clock.monotonic_s() + JOB_S
+    while True:
+        answer = stage.speaker.send("GET", location)
+        _expect(answer.status == 200, f"GET {location} was answered {answer.status}, not 200")
+        if answer.document["status"] in ("succeeded", "failed"):
+            break
+        _expect(clock.monotonic_s() < deadline_s, f"the job has not ended within {JOB_S:.0f} s")
+        pause_s = answer.retry_after_s()
+        show(f"... {pause_s} s later", "   ")
+        print(flush=True)
+        stage.group.watch(lambda: False, pause_s)
+    _expect(answer.document.get("result") == 25, "the job did not succeed with the result 25")
+    _expect("Retry-After" not in answer.headers, "the final answer still has a Retry-After")
+
+
+def _submit_again(stage: Stage, key: str, first: Answer) -> None:
+    document = {"n": 5, "callback_url": stage.callback_url}
+    _begin(3, "Send it again", "A client that missed the answer may: the same key brings the same job.")
+    again = stage.speaker.send("POST", "/jobs", document, key)
+    _expect(again.status == 202, f"the repeated submission was answered {again.status}, not 202")
+    _expect(again.document == first.document, "the repeated submission got another answer")
+    _expect(again.headers.get("Idempotent-Replayed") == "true", "the repeated answer is not marked as one")
+    _begin(4, "Same key, other job", "A key that is used by mistake is refused, never answered with the wrong job.")
+    reused = stage.speaker.send("POST", "/jobs", {**document, "n": 6}, key)
+    _expect(reused.status == 422, f"the key with another body was answered {reused.status}, not 422")
+
+
+def _ask_unknown(stage: Stage) -> None:
+    _begin(5, "Ask for a job that never was", "404: never heard of it. A job whose time is over would be 410.")
+    unknown = stage.speaker.send("GET", "/jobs/no-such-job")
+    _expect(unknown.status == 404, f"an unknown id was answered {unknown.status}, not 404")
+
+
+def _read_receipt(stage: Stage, job_id: str) -> None:
+    _begin(6, "The webhook", f"The receiver verified its signature and wrote this line to {HOOK_LOG}.")
+
+    def lines() -> list[str]:
+        with contextlib.suppress(FileNotFoundError):
+            return [line for line in HOOK_LOG.read_text(encoding="utf-8").splitlines() if job_id in line]
+        return []
+
+    _expect(stage.group.watch(lambda: bool(lines()), WEBHOOK_S, step_s=0.05), f"no webhook came in {WEBHOOK_S:.0f} s")
+    show(lines()[0], "   ")
+    print()
+    _expect("status=succeeded" in lines()[0], "the webhook does not say that the job succeeded")
+    _expect("signature=valid" in lines()[0], "the webhook's signature is not valid")

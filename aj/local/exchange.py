@@ -47,9 +47,7 @@ class Speaker:
     host: str
     port: int
 
-    def send(
-        self, method: str, path: str, document: Mapping[str, Any] | None = None, key: str | None = None
-    ) -> Answer:
+    def send(self, method: str, path: str, document: Mapping[str, Any] | None = None, key: str | None = None) -> Answer:
         """One request with its answer. `key` is the Idempotency-Key.
 
         Raises: OSError, http.client.HTTPException: there was no answer.

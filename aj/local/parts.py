@@ -36,15 +36,11 @@ def reachable(host: str) -> str:
     return EVERYWHERE.get(host, host)
 
 
-def start_receiver(group: Group, settings: Settings, environ: Mapping[str, str]) -> None:
-    """Starts the receiver, which needs no store and may so begin while the store starts."""
-    group.start(HOOKSINK, serve_hooksink(settings.hooksink_port), environ)
-
-
-def start_api_and_worker(group: Group, environ: Mapping[str, str]) -> None:
-    """Starts the two that use the store."""
+def start_parts(group: Group, settings: Settings, environ: Mapping[str, str]) -> None:
+    """Starts all parts at once: each finds, or starts, the store for itself, and waits for nobody."""
     group.start(API, serve_api(), environ)
     group.start(WORKER, run_worker(), environ)
+    group.start(HOOKSINK, serve_hooksink(settings.hooksink_port), environ)
 
 
 def are_listening(group: Group, settings: Settings) -> bool:

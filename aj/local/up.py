@@ -19,8 +19,7 @@ from aj.local.parts import (
     LOOPBACK,
     are_listening,
     reachable,
-    start_api_and_worker,
-    start_receiver,
+    start_parts,
     stop_in_order,
 )
 from aj.local.supervise import Ended, Group, Stopped, refuse_busy
@@ -35,9 +34,7 @@ def up(environ: Mapping[str, str]) -> int:
     Raises: SettingsError: a setting is wrong, a port is busy, or the store does not start.
     """
     settings = Settings.from_env(environ)
-    refuse_busy(
-        [(settings.host, settings.port, "AJ_PORT"), (LOOPBACK, settings.hooksink_port, "AJ_HOOKSINK_PORT")]
-    )
+    refuse_busy([(settings.host, settings.port, "AJ_PORT"), (LOOPBACK, settings.hooksink_port, "AJ_HOOKSINK_PORT")])
     children_environ = _for_children(settings, environ)
     with Group(_show) as group:
         code = _run(group, settings, children_environ)
@@ -55,9 +52,8 @@ def up(environ: Mapping[str, str]) -> int:
 def _run(group: Group, settings: Settings, environ: Mapping[str, str]) -> int:
     """Starts all, and returns the exit code once it is time to stop."""
     try:
-        start_receiver(group, settings, environ)
+        start_parts(group, settings, environ)
         stored = ensure_store(settings, environ)
-        start_api_and_worker(group, environ)
         if not are_listening(group, settings):
             _show("up", "the API and the receiver do not accept connections; stopping")
             return 1
@@ -95,13 +91,14 @@ def _where(stored: Settings, settings: Settings, environ: Mapping[str, str]) -> 
         store = f"{urlsplit(stored.redis_url).scheme}://, as AJ_REDIS_URL or REDIS_URL says"
         url = '"$AJ_REDIS_URL"' if "AJ_REDIS_URL" in environ else '"$REDIS_URL"'
     rq = Path(sys.executable).with_name("rq")
+    rq_shown = os.path.relpath(rq) if rq.is_relative_to(Path.cwd()) else str(rq)
     return [
         "everything runs; Ctrl-C stops it",
         f"  API        {api}/jobs",
         f"  receiver   {receiver}, receipts in {os.path.abspath(environ.get('HOOKSINK_LOG') or 'hook.log')}",
         f"  store      {store}",
         f"  try        curl -i {api}/jobs -H 'Content-Type: application/json' -d '{body}'",
-        f"  queues     {shlex.quote(str(rq)) if rq.exists() else 'rq'} info -u {url}",
+        f"  queues     {shlex.quote(rq_shown) if rq.exists() else 'rq'} info -u {url}",
     ]
 
 

@@ -6,16 +6,20 @@ it never holds a dotted path to import.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import Any, Protocol
 
 import redis
 import rq.job
 import rq.queue
+from rq.intermediate_queue import IntermediateQueue
 from rq.serializers import JSONSerializer
 
 from aj.job import Outcome
 from aj.store.client import Pipeline
+
+log = logging.getLogger("aj.store")
 
 MIN_REDIS = (6, 2, 0)
 
@@ -56,6 +60,22 @@ class Queue(rq.queue.Queue):
 
     def __init__(self, name: str, connection: redis.Redis, **options: Any) -> None:
         super().__init__(name, connection=connection, **{**options, "job_class": Job, "serializer": JSONSerializer})
+
+    @classmethod
+    def _fetch_dequeued_job(
+        cls, connection: redis.Redis, queue_key: str, job_id: str, **options: Any
+    ) -> tuple[Job, Queue] | None:
+        """Drops an id whose job is gone or is none. RQ would leave it in its intermediate list, or stop the worker."""
+        found: Any = None
+        try:
+            found = super()._fetch_dequeued_job(connection, queue_key, job_id, **options)
+        except redis.RedisError:
+            raise
+        except Exception as error:
+            log.warning("RQ's job %s cannot be read (%s); its queue entry is dropped", job_id, type(error).__name__)
+        if found is None:
+            connection.lrem(IntermediateQueue.get_intermediate_queue_key(queue_key), 1, job_id)
+        return found  # type: ignore[no-any-return]
 
     def get_redis_server_version(self) -> tuple[int, int, int]:
         """The least version that we accept. RQ would ask the server, one round trip more for each submission."""

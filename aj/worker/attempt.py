@@ -5,15 +5,19 @@ RQ's commands come along and are sent in the same atomic step. Holds the state o
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import Any
 
 from aj import clock
 from aj.deliver import webhook_for
+from aj.errors import StoreUnavailable
 from aj.job import Job, Outcome
 from aj.schedule import delay_before_s
 from aj.settings import Settings
 from aj.store import Jobs, patiently
+
+log = logging.getLogger("aj.worker")
 
 # How long a finished outcome is held for a store that is away.
 FINISH_FOR_S = 300.0
@@ -42,8 +46,11 @@ class JobAttempt:
         self._clock_offset_s = now_ms / 1000 - clock.monotonic_s()
 
     def report(self, progress: bytes) -> None:
-        """Passes a progress report on. Raises: StoreUnavailable."""
-        self._jobs.report_progress(self._job_id, self._execution, progress)
+        """Passes a progress report on; where the store is away it is dropped, since no task fails for a report."""
+        try:
+            self._jobs.report_progress(self._job_id, self._execution, progress)
+        except StoreUnavailable as error:
+            log.warning("a progress report of job %s is lost: %s", self._job_id, error)
 
     def finish(self, commands: list[tuple[Any, ...]]) -> None:
         """Writes the outcome, waiting minutes for a store that is away. Raises: Fenced, StoreUnavailable."""

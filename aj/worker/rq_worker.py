@@ -47,7 +47,7 @@ from aj.worker.attempt import JobAttempt
 
 log = logging.getLogger("aj.worker")
 
-DEQUEUE_WAIT_S = 2
+DEQUEUE_WAIT_S = 1
 LOOK_INTERVAL_S = 1
 MONITOR_INTERVAL_S = 1
 KILL_GRACE_S = 5
@@ -118,7 +118,7 @@ class Worker(RqWorker):
         worker_registration.clean_worker_registry(self.queues[0])
 
     def work_once(self) -> bool:
-        """Waits up to 2 s for a job and runs it; says whether there was one."""
+        """Waits a second for a job and runs it; says whether there was one."""
         if monotonic_s() >= self._next_look_s:
             self._next_look_s = monotonic_s() + LOOK_INTERVAL_S
             self.heartbeat()

@@ -6,6 +6,7 @@ import os
 import resource
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -31,6 +32,14 @@ def path(tmp_path: Path) -> Path:
 def add(log: ReceiptLog, webhook_id: str, job_id: str = "job") -> bool:
     """Appends a receipt and says whether it was a duplicate."""
     return log.append(job_id, "succeeded", webhook_id, "none").duplicate
+
+
+def knowing(path: Path, *webhook_ids: str) -> ReceiptLog:
+    """A log that wrote these ids and has read them back, as it does at the next look."""
+    log = ReceiptLog(str(path))
+    for webhook_id in (*webhook_ids, ""):
+        add(log, webhook_id)
+    return log
 
 
 def lines(path: Path) -> list[bytes]:
@@ -82,23 +91,40 @@ def test_two_logs_on_one_file_share_the_memory(path: Path) -> None:
     assert [add(first, "a"), add(second, "a"), add(second, "b"), add(first, "b")] == [False, True, False, True]
 
 
+def test_nobody_else_appends_between_the_look_and_the_write(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While one log has found an id to be new and not written it yet, another cannot find it to be new too."""
+    first, second = ReceiptLog(str(path)), ReceiptLog(str(path))
+    write_whole = log_module._write_whole
+    answers: list[bool] = []
+    rival = threading.Thread(target=lambda: answers.append(add(second, "a")))
+
+    def write_late(fd: int, line: bytes, end_bytes: int) -> None:
+        monkeypatch.undo()
+        rival.start()
+        rival.join(0.2)
+        write_whole(fd, line, end_bytes)
+
+    monkeypatch.setattr(log_module, "_write_whole", write_late)
+    assert not add(first, "a")
+    rival.join(10)
+    assert answers == [True]
+
+
 def test_a_log_that_was_moved_away_is_begun_anew(path: Path) -> None:
     """After a rotation, receipts go to the new file, and the memory begins with it."""
-    log = ReceiptLog(str(path))
-    add(log, "a")
+    log = knowing(path, "a")
     path.rename(path.with_suffix(".1"))
     assert not add(log, "a")
     assert add(log, "a")
     assert len(lines(path)) == 2
-    assert len(lines(path.with_suffix(".1"))) == 1
+    assert len(lines(path.with_suffix(".1"))) == 2
 
 
 def test_a_log_that_was_removed_is_created_again(path: Path) -> None:
     """Nothing is written to a file without a name."""
-    log = ReceiptLog(str(path))
-    add(log, "a")
+    log = knowing(path, "a")
     path.unlink()
-    assert not add(log, "b")
+    assert not add(log, "a")
     assert len(lines(path)) == 1
 
 
@@ -120,8 +146,7 @@ def test_a_log_that_is_moved_away_while_an_append_waits_is_let_go(path: Path, mo
 
 def test_a_log_that_was_cut_to_nothing_is_begun_anew(path: Path) -> None:
     """As `copytruncate` of logrotate does it."""
-    log = ReceiptLog(str(path))
-    add(log, "a")
+    log = knowing(path, "a")
     os.truncate(path, 0)
     assert not add(log, "a")
     assert len(lines(path)) == 1
@@ -129,8 +154,7 @@ def test_a_log_that_was_cut_to_nothing_is_begun_anew(path: Path) -> None:
 
 def test_a_log_that_was_cut_and_grew_again_is_read_anew(path: Path) -> None:
     """A file that is longer than when it was last read may still be another one."""
-    log, other = ReceiptLog(str(path)), ReceiptLog(str(path))
-    add(log, "a")
+    log, other = knowing(path, "a"), ReceiptLog(str(path))
     os.truncate(path, 0)
     for webhook_id in ("b", "c", "d"):
         add(other, webhook_id)
@@ -183,7 +207,7 @@ def test_a_sync_that_fails_is_reported(path: Path, monkeypatch: pytest.MonkeyPat
     def fail(fd: int) -> None:
         raise OSError(5, "Input/output error")
 
-    log = ReceiptLog(str(path))
+    log = knowing(path)  # the folder of a new log is synced as well; this one is not new
     monkeypatch.setattr(os, "fsync", fail)
     with pytest.raises(OSError):
         add(log, "a")

@@ -6,7 +6,6 @@ import contextlib
 import gc
 import gzip
 import os
-import resource
 import socket
 import ssl
 import subprocess
@@ -18,9 +17,12 @@ from email.utils import formatdate
 from pathlib import Path
 
 import pytest
+import requests.utils
 
-import aj.egress
-from aj.egress import Answer, Egress
+from aj.egress import Answer, Egress, connection
+from aj.egress.deadline import Deadline
+from aj.egress.exchange import exchange
+from aj.egress.url import read
 from aj.errors import DeliveryFailed
 from tests.unit.egress_receivers import (
     Receiver,
@@ -74,6 +76,27 @@ def test_the_host_header_is_the_name_and_not_the_address() -> None:
     with receiving(answering(OK)) as receiver:
         egress.post(f"http://Hooks.Example.:{receiver.port}/", {}, b"{}")
     assert f"\r\nHost: hooks.example:{receiver.port}\r\n".encode() in receiver.requests[0]
+
+
+@pytest.mark.parametrize(
+    ("url", "host"),
+    [
+        ("http://hooks.example/", "hooks.example"),
+        ("http://hooks.example:80/", "hooks.example"),
+        ("https://hooks.example/", "hooks.example"),
+        ("https://hooks.example:80/", "hooks.example:80"),
+        ("http://hooks.example:443/", "hooks.example:443"),
+        ("https://[2001:4860::8888]", "[2001:4860::8888]"),
+    ],
+)
+def test_the_host_header_leaves_out_a_default_port(url: str, host: str) -> None:
+    """As RFC 9110 section 7.2 and every other client have it."""
+    ours, theirs = socket.socketpair()
+    deadline = Deadline(5)
+    with ours, theirs:
+        theirs.sendall(OK)
+        assert exchange(read(url), ours, {}, b"{}", deadline) == (200, "")
+        assert f"\r\nHost: {host}\r\n".encode() in theirs.recv(65_536)
 
 
 def test_an_ipv6_receiver_is_reached() -> None:
@@ -150,8 +173,8 @@ def test_a_receiver_without_an_end_is_left_at_the_deadline(script: Script) -> No
     with receiving(script) as receiver:
         started_s = time.monotonic()
         with pytest.raises(DeliveryFailed) as caught:
-            loopback_egress(0.5).post(receiver.url, {}, b"{}")
-        assert 0.4 < time.monotonic() - started_s < 1.5
+            loopback_egress(0.3).post(receiver.url, {}, b"{}")
+        assert 0.25 < time.monotonic() - started_s < 1.5
     assert caught.value.kind == "timeout"
 
 
@@ -160,7 +183,7 @@ def test_a_receiver_that_reads_nothing_is_left_at_the_deadline() -> None:
     with receiving(deaf) as receiver:
         started_s = time.monotonic()
         with pytest.raises(DeliveryFailed) as caught:
-            loopback_egress(0.5).post(receiver.url, {}, bytes(64 * 2**20))
+            loopback_egress(0.3).post(receiver.url, {}, bytes(64 * 2**20))
         assert time.monotonic() - started_s < 1.5
     assert caught.value.kind == "timeout"
 
@@ -170,7 +193,7 @@ def test_a_silent_tls_port_is_left_at_the_deadline() -> None:
     with receiving(deaf) as receiver:
         started_s = time.monotonic()
         with pytest.raises(DeliveryFailed) as caught:
-            loopback_egress(0.5).post(f"https://127.0.0.1:{receiver.port}/", {}, b"{}")
+            loopback_egress(0.3).post(f"https://127.0.0.1:{receiver.port}/", {}, b"{}")
         assert time.monotonic() - started_s < 1.5
     assert caught.value.kind == "timeout"
 
@@ -186,7 +209,7 @@ def test_a_port_that_accepts_nobody_is_left_at_the_deadline() -> None:
             each.connect_ex(full.getsockname())
         started_s = time.monotonic()
         with pytest.raises(DeliveryFailed) as caught:
-            loopback_egress(0.5).post(f"http://127.0.0.1:{full.getsockname()[1]}/", {}, b"{}")
+            loopback_egress(0.3).post(f"http://127.0.0.1:{full.getsockname()[1]}/", {}, b"{}")
         assert time.monotonic() - started_s < 1.5
         for each in waiting:
             each.close()
@@ -210,7 +233,7 @@ def test_a_status_counts_whatever_the_body_does(script: Script) -> None:
     """The receiver has answered; sending again would be a duplicate."""
     with receiving(script) as receiver:
         started_s = time.monotonic()
-        assert loopback_egress(0.5).post(receiver.url, {}, b"{}").status == 202
+        assert loopback_egress(0.3).post(receiver.url, {}, b"{}").status == 202
         assert time.monotonic() - started_s < 1.5
 
 
@@ -237,11 +260,9 @@ def test_no_more_than_64_kib_of_a_body_are_read(head: bytes) -> None:
             sent += talking.send(b"1" * 65_536)
 
     with receiving(script) as receiver:
-        before_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         started_s = time.monotonic()
         assert loopback_egress(10).post(receiver.url, {}, b"{}").status in (200, 302)
         assert time.monotonic() - started_s < 5
-        assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before_kib < 32_768
     assert sent < 16 * 2**20
 
 
@@ -279,7 +300,7 @@ ODD = {
     "headers that are none": b"HTTP/1.1 200 OK\r\n: x\r\nnonsense\r\n\x00\xff: \xfe\r\n\r\n",
     "a folded header": b"HTTP/1.1 200 OK\r\nX: a\r\n b\r\n\r\n",
     "an odd type": b"HTTP/1.1 200 OK\r\nContent-Type: ;;;charset==\xff;\r\n\r\n",
-    "odd cookies": b"HTTP/1.1 200 OK\r\nSet-Cookie: " + b"=;expires=" * 3000 + b"\r\n\r\n",
+    "odd cookies": b"HTTP/1.1 200 OK\r\nSet-Cookie: " + b"a=b; " * 12_000 + b"\r\n\r\n",
     "a cookie": b"HTTP/1.1 200 OK\r\nSet-Cookie: a=b; Domain=.127.0.0.1; Expires=x-9-9 9:9:9\r\n\r\n",
     "an odd encoding": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, \xff\r\n\r\n",
     "an odd challenge": b"HTTP/1.1 200 OK\r\nWWW-Authenticate: Digest \xff=,,\r\n\r\n",
@@ -313,6 +334,19 @@ def test_a_refused_connection_says_so() -> None:
     assert caught.value.kind == "connect"
 
 
+def test_an_exhausted_process_fails_the_attempt_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No descriptor is left for the watchdog, so the attempt is not made without it."""
+
+    def none_left(_: socket.socket) -> socket.socket:
+        raise OSError(24, "Too many open files")
+
+    monkeypatch.setattr(socket.socket, "dup", none_left)
+    with receiving(answering(OK)) as receiver, pytest.raises(DeliveryFailed, match="Too many open files") as caught:
+        loopback_egress().post(receiver.url, {}, b"{}")
+    assert caught.value.kind == "connect"
+    assert receiver.requests == []
+
+
 def test_a_reset_connection_is_a_failure_of_protocol() -> None:
     """The receiver was reached, but it did not answer."""
 
@@ -343,8 +377,8 @@ def test_the_environment_changes_nothing(monkeypatch: pytest.MonkeyPatch, tmp_pa
 
 
 def test_nothing_is_left_behind() -> None:
-    """After 200 deliveries, good and bad, by 8 threads, there are as many descriptors and threads as before."""
-    egress = Egress(allowing("127.0.0.0/8"), 0.3, "aj/test", lambda host, port: ["127.0.0.1"])
+    """After 200 deliveries, good and bad, by 24 threads, there are as many descriptors and threads as before."""
+    egress = Egress(allowing("127.0.0.0/8"), 0.2, "aj/test", lambda host, port: ["127.0.0.1"])
     scripts = [answering(OK), answering(b"nonsense\r\n"), BODIES["drips"], *ENDLESS.values()]
 
     def deliver(url: str) -> None:
@@ -357,7 +391,7 @@ def test_nothing_is_left_behind() -> None:
     before = _held()
     gc.disable()  # what is left for the collector to find is left
     try:
-        with ThreadPoolExecutor(8) as pool:
+        with ThreadPoolExecutor(24) as pool:
             for script in scripts:
                 with receiving(script) as receiver:
                     list(pool.map(deliver, all_at(receiver.port) * (200 // len(scripts) // 4 + 1)))
@@ -392,14 +426,8 @@ def _serving(certificate: Path, names: list[str | None]) -> ssl.SSLContext:
 
 
 def _trusting(certificate: Path, monkeypatch: pytest.MonkeyPatch, timeout_s: float = 5.0) -> Egress:
-    make = aj.egress.tls_context
-
-    def trusting() -> ssl.SSLContext:
-        context = make()
-        context.load_verify_locations(cafile=certificate)
-        return context
-
-    monkeypatch.setattr(aj.egress, "tls_context", trusting)
+    monkeypatch.setattr(requests.utils, "DEFAULT_CA_BUNDLE_PATH", str(certificate))
+    monkeypatch.setattr(connection, "tls_context", connection.tls_context.__wrapped__)
     return Egress(allowing("127.0.0.0/8"), timeout_s, "aj/test", lambda host, port: ["127.0.0.1"])
 
 
@@ -443,7 +471,7 @@ def test_a_certificate_that_nobody_trusts_is_refused(certificate: Path) -> None:
 def test_a_dripping_tls_receiver_is_left_at_the_deadline(certificate: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The watchdog cuts below TLS."""
     with receiving(ENDLESS["drips one header"], _serving(certificate, [])) as receiver:
-        egress = _trusting(certificate, monkeypatch, 0.5)
+        egress = _trusting(certificate, monkeypatch, 0.3)
         started_s = time.monotonic()
         with pytest.raises(DeliveryFailed) as caught:
             egress.post(f"https://hooks.example:{receiver.port}/", {}, b"{}")

@@ -17,8 +17,8 @@ PUBLIC_HOSTS = [
     "169.253.255.255", "169.255.0.0", "172.15.255.255", "172.32.0.0", "191.255.255.255", "192.0.1.0", "192.167.255.255",
     "192.169.0.0", "198.17.255.255", "198.20.0.0", "223.255.255.255", "168.63.129.15", "192.31.196.1",
     "[2001:4860:4860::8888]", "[2001:200::1]", "[2606:4700::1111]", "[2A00:1450::1]", "[64:ff9b::8.8.8.8]",
-    "localhost.example", "notlocalhost", "metadata.example", "internal.example.com", "0x7f000001.example", "1.example", "a1",
-    "127.0.0.1.nip.io", "deadbeef", "0xg", "1e3",
+    "localhost.example", "notlocalhost", "metadata.example", "internal.example.com", "0x7f000001.example", "1.example",
+    "a1", "127.0.0.1.nip.io", "deadbeef", "0xg", "1e3",
 ]
 # fmt: on
 

@@ -1,0 +1,119 @@
+"""Sends one request through a connected socket and reads what matters of the answer.
+
+`requests` forms and sends the request, but it never chooses an address: it is handed the socket.
+Its `Session` is left out on purpose. A session reads proxies and passwords from the environment, and even with
+redirects off it reads the whole body of a 3xx answer into memory; its adapter does neither.
+No text of a receiver may enter an error: whoever gave us the address could read other people's services by it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import socket
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import requests
+import requests.adapters
+import urllib3
+import urllib3.connection
+import urllib3.exceptions
+
+from aj.egress.deadline import Deadline
+from aj.egress.url import DEFAULT_PORTS, Target
+from aj.errors import DeliveryFailed
+
+BODY_MOST_BYTES = 65_536
+
+
+class _Connection(urllib3.connection.HTTPConnection):
+    """HTTP over a socket that is connected already, and speaks TLS already where it must."""
+
+    def __init__(self, *args: Any, connected: socket.socket, default_port: int, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._connected = connected
+        self.default_port = default_port  # type: ignore[misc]  # which the Host header leaves out
+
+    def _new_conn(self) -> socket.socket:
+        return self._connected
+
+
+class _Adapter(requests.adapters.HTTPAdapter):
+    """Sends through one given socket and has no other way out, so neither proxy nor redirect can exist."""
+
+    def __init__(self, target: Target, connected: socket.socket) -> None:
+        super().__init__(pool_connections=1, pool_maxsize=1)
+        self._pool = urllib3.HTTPConnectionPool(target.host, target.port)
+        self._pool.ConnectionCls = functools.partial(  # type: ignore[assignment]
+            _Connection, connected=connected, default_port=DEFAULT_PORTS[target.scheme]
+        )
+
+    def get_connection_with_tls_context(self, *_: Any, **__: Any) -> Any:
+        return self._pool
+
+    def cert_verify(self, *_: Any, **__: Any) -> None:
+        """Nothing is left to do: where the socket speaks TLS, the certificate was verified."""
+
+    def build_response(self, req: Any, resp: Any) -> requests.Response:
+        """The little that is used. Reading a hostile receiver's cookies can take seconds and 100 MB."""
+        response = requests.Response()
+        response.status_code, response.raw = resp.status, resp
+        response.headers["Retry-After"] = resp.headers.get("Retry-After", "")
+        return response
+
+    def close(self) -> None:
+        self._pool.close()
+        super().close()
+
+
+def exchange(
+    target: Target, connected: socket.socket, headers: Mapping[str, str], body: bytes, deadline: Deadline
+) -> tuple[int, str]:
+    """POSTs through `connected`; gives the answer's status and its Retry-After, empty where it has none.
+
+    The answer counts from the end of its header section on: a body that drips, breaks off or does not end
+    changes nothing. At most 64 KiB of it are read, so that an honest receiver sees its answer taken.
+
+    Raises: DeliveryFailed: no answer in time (`timeout`), or something that is none (`protocol`).
+    """
+    adapter = _Adapter(target, connected)
+    try:
+        request = requests.Request("POST", target.url, headers=dict(headers), data=body).prepare()
+        with contextlib.closing(adapter.send(request, stream=True, timeout=deadline.left_s())) as response:
+            # A header section that the watchdog cut off looks complete to http.client.
+            deadline.left_s()
+            status = response.status_code
+            if status < 200:
+                raise DeliveryFailed("protocol", f"{target.endpoint} answered {status}, which is not a final status")
+            with contextlib.suppress(Exception):
+                response.raw.read(BODY_MOST_BYTES, decode_content=False)
+            return status, response.headers["Retry-After"]
+    except DeliveryFailed:
+        raise
+    except Exception as error:
+        # All of it, since the bytes of a stranger pass through many parsers, which raise many things.
+        # Its text is dropped, and so is its traceback: they may quote what the receiver sent.
+        raise _failure(error, target, deadline) from None
+    finally:
+        adapter.close()
+
+
+def _failure(error: Exception, target: Target, deadline: Deadline) -> DeliveryFailed:
+    causes = list(_causes(error))
+    if deadline.is_over() or any(isinstance(each, TimeoutError | urllib3.exceptions.TimeoutError) for each in causes):
+        return deadline.missed()
+    innermost = type(causes[-1]).__name__
+    return DeliveryFailed("protocol", f"the connection to {target.endpoint} brought no HTTP answer ({innermost})")
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """`error`, then what it wraps in any of the ways of requests and urllib3, outermost first."""
+    seen: list[BaseException] = []
+    waiting: list[object] = [error]
+    while waiting:
+        each = waiting.pop(0)
+        if isinstance(each, BaseException) and not any(each is other for other in seen):
+            seen.append(each)
+            yield each
+            waiting += [*each.args, getattr(each, "reason", None), each.__cause__, each.__context__]

@@ -1,0 +1,108 @@
+"""Imports go one way, and each outside library stays in its room."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from tests.architecture.tree import Module, modules
+
+# From the bottom to the top; a module may import its own storey and those below.
+STOREYS = (
+    ("words", ("errors", "clock", "version", "signature", "settings", "schedule", "pace", "job", "headers", "body")),
+    ("rooms", ("store", "egress", "registry", "progress", "tasks", "processes")),
+    ("verbs", ("submit", "execute", "deliver")),
+    ("doors", ("problems", "blueprint")),
+    ("assembly", ("app", "api", "local", "worker", "gunicorn_conf")),
+)
+LEVEL = {name: level for level, (_, names) in enumerate(STOREYS) for name in names}
+
+# Which of our packages may name which library.
+CONFINED = {
+    "flask": ("aj.blueprint", "aj.problems", "aj.app", "aj.local.web", "hooksink"),
+    "werkzeug": ("aj.blueprint", "aj.problems", "hooksink"),
+    "redis": ("aj.store", "aj.worker.rq_worker"),
+    "rq": ("aj.store", "aj.worker.rq_worker"),
+    "requests": ("aj.egress",),
+    "urllib3": ("aj.egress",),
+    "pydantic": ("aj.registry", "aj.tasks"),
+    "pydantic_core": ("aj.registry",),
+    "http_sf": ("aj.headers",),
+    "time": ("aj.clock",),
+    "datetime": ("aj.clock", "aj.egress"),
+}
+EDGES = ("aj.app", "aj.api", "aj.worker.fleet", "aj.worker.child", "aj.local", "hooksink", "wsgi")
+
+
+def _room(name: str) -> str:
+    return name.split(".")[1] if name.startswith("aj.") else ""
+
+
+def _ours(module: Module) -> list[Module]:
+    return [modules()[name] for name in module.imports if name in modules()]
+
+
+@pytest.mark.parametrize("module", modules().values(), ids=lambda module: module.name)
+def test_a_module_imports_only_its_own_storey_and_those_below(module: Module) -> None:
+    """process → assembly → doors → verbs → rooms → words, and never back."""
+    if not _room(module.name):
+        return
+    for other in _ours(module):
+        if _room(other.name):
+            assert LEVEL[_room(other.name)] <= LEVEL[_room(module.name)], f"{module.name} imports {other.name}"
+
+
+@pytest.mark.parametrize("module", modules().values(), ids=lambda module: module.name)
+def test_every_library_stays_in_its_room(module: Module) -> None:
+    """Below the door nothing sees Flask, above the store nothing sees Redis."""
+    for imported in module.imports:
+        library = imported.split(".")[0]
+        if library in CONFINED:
+            assert module.name.startswith(CONFINED[library]), f"{module.name} imports {library}"
+
+
+def test_verbs_do_not_import_each_other() -> None:
+    """Submit, execute and deliver can each be read and changed alone."""
+    verbs = set(STOREYS[2][1])
+    crossed = [
+        (module.name, other.name)
+        for module in modules().values()
+        for other in _ours(module)
+        if _room(module.name) in verbs and _room(other.name) in verbs and module.name != other.name
+    ]
+    assert crossed == []
+
+
+def test_no_import_cycle() -> None:
+    """Typing imports and imports inside functions count; only the names of the package itself are loaded late."""
+    waiting = {name: {other.name for other in _ours(each)} for name, each in modules().items() if name != "aj"}
+    for imported in waiting.values():
+        imported.discard("aj")
+    while ready := [name for name, imported in waiting.items() if not imported & waiting.keys()]:
+        for name in ready:
+            del waiting[name]
+    assert sorted(waiting) == []
+
+
+def test_the_receiver_knows_only_the_words_it_needs() -> None:
+    """hooksink can be lifted out and run by somebody else."""
+    known = {other.name for name, each in modules().items() if name.startswith("hooksink") for other in _ours(each)}
+    assert {name for name in known if not name.startswith("hooksink")} <= {
+        "aj.signature",
+        "aj.clock",
+        "aj.errors",
+        "aj.settings",
+    }
+
+
+def test_the_environment_is_read_only_at_the_edges() -> None:
+    """Settings enter once and are passed down."""
+    readers = [
+        name
+        for name, module in modules().items()
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Attribute) and node.attr in ("environ", "getenv", "environb")
+        if isinstance(node.value, ast.Name) and node.value.id == "os"
+    ]
+    assert [name for name in readers if not name.startswith(EDGES)] == []
