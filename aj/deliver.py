@@ -18,7 +18,7 @@ from aj.job import CallbackState, Job, Status, join_members, quoted
 from aj.schedule import delay_before_s
 from aj.settings import Settings
 from aj.signature import ID_HEADER, SIGNATURE_HEADER, TIMESTAMP_HEADER, sign
-from aj.store import Delivery, Outbox, Webhook, patiently
+from aj.store import Delivery, News, Outbox, Webhook, patiently
 
 log = logging.getLogger("aj.deliver")
 
@@ -52,7 +52,7 @@ class Deliver:
 
     def __init__(self, settings: Settings, outbox: Outbox, egress: Egress) -> None:
         self._settings, self._outbox, self._egress = settings, outbox, egress
-        self._lock = threading.Lock()
+        self._threads_free = threading.Condition()
         self._under_way = 0
 
     def __call__(self, stop: threading.Event) -> None:
@@ -62,15 +62,23 @@ class Deliver:
         with ThreadPoolExecutor(THREADS, thread_name_prefix="deliver") as threads:
             while not stop.is_set():
                 try:
-                    claimed, next_in_s = self._outbox.claim(THREADS - self._under_way, lease_s)
-                    with self._lock:
-                        self._under_way += len(claimed)
-                    for delivery in claimed:
-                        threads.submit(self._attempt, delivery)
-                    if not claimed:
-                        news.wait(LONGEST_NAP_S if next_in_s is None else min(LONGEST_NAP_S, next_in_s))
+                    self._hand_out(threads, news, lease_s)
                 except StoreUnavailable:
                     stop.wait(LONGEST_NAP_S)
+
+    def _hand_out(self, threads: ThreadPoolExecutor, news: News, lease_s: float) -> None:
+        """Gives what is due to free threads; where nothing is, waits for news, a second at most."""
+        with self._threads_free:
+            if not self._threads_free.wait_for(lambda: self._under_way < THREADS, LONGEST_NAP_S):
+                return
+            room = THREADS - self._under_way
+        claimed, next_in_s = self._outbox.claim(room, lease_s)
+        with self._threads_free:
+            self._under_way += len(claimed)
+        for delivery in claimed:
+            threads.submit(self._attempt, delivery)
+        if not claimed:
+            news.wait(LONGEST_NAP_S if next_in_s is None else min(LONGEST_NAP_S, next_in_s))
 
     def _attempt(self, delivery: Delivery) -> None:
         """One attempt and its record. Whatever goes wrong, the lease ends and the attempt is repeated."""
@@ -84,8 +92,9 @@ class Deliver:
         except Exception:
             log.exception("webhook of job %s: attempt %d broke", delivery.job_id, delivery.attempt)
         finally:
-            with self._lock:
+            with self._threads_free:
                 self._under_way -= 1
+                self._threads_free.notify()
 
     def _send(self, delivery: Delivery) -> tuple[int | None, float | None]:
         """The receiver's status and what it asks of us in Retry-After, None where there was no answer."""

@@ -91,7 +91,7 @@ def task(
     """
 
     def mark(function: Function) -> Function:
-        title: str = name or getattr(function, "__name__", repr(function))
+        title = name or str(getattr(function, "__name__", function))
         if not _NAME.fullmatch(title):
             raise SettingsError(f"task name {title!r} must be 1 to 100 letters, digits, dots, dashes or underscores")
         if timeout_s is not None and (type(timeout_s) is not int or timeout_s < 1):
@@ -150,14 +150,10 @@ def _params_model(title: str, function: Callable[..., Any]) -> type[pydantic.Bas
     The fields have names of their own and carry the parameters' names as aliases, since a parameter called
     `json` or `copy` would hide a method of the model.
     """
-    if not inspect.isroutine(function) or any(each(function) for each in _NOT_PLAIN):
-        raise SettingsError(f"task {title!r} must be a plain function")
-    try:
-        hints = get_type_hints(function, include_extras=True)
-    except (NameError, SyntaxError, TypeError) as error:
-        raise SettingsError(f"task {title!r}: its annotations cannot be read: {error}") from None
+    hints = _hints(title, function)
     fields: dict[str, Any] = {}
-    for number, parameter in enumerate(inspect.signature(function).parameters.values()):
+    parameters = inspect.signature(function).parameters.values()
+    for number, parameter in enumerate(parameters):
         wrong = None
         if parameter.name in RESERVED:
             wrong = f"has a name of ours ({', '.join(RESERVED)})"
@@ -165,8 +161,6 @@ def _params_model(title: str, function: Callable[..., Any]) -> type[pydantic.Bas
             wrong = "cannot be given by name"
         elif parameter.name not in hints:
             wrong = "has no annotation"
-        elif parameter.default is not parameter.empty and not _fits(hints[parameter.name], parameter.default):
-            wrong = f"has the default {parameter.default!r}, which its annotation does not allow"
         if wrong:
             raise SettingsError(f"task {title!r}: parameter {parameter.name!r} {wrong}")
         default = ... if parameter.default is parameter.empty else parameter.default
@@ -177,11 +171,24 @@ def _params_model(title: str, function: Callable[..., Any]) -> type[pydantic.Bas
     except (pydantic.errors.PydanticUserError, NameError) as error:
         reason = str(error).splitlines()[0]
         raise SettingsError(f"task {title!r}: its parameters cannot be described as JSON: {reason}") from None
+    for parameter in parameters:
+        if parameter.default is not parameter.empty and not _fits(hints[parameter.name], parameter.default):
+            wrong = f"has the default {parameter.default!r}, which its annotation does not allow"
+            raise SettingsError(f"task {title!r}: parameter {parameter.name!r} {wrong}")
     return model
 
 
+def _hints(title: str, function: Callable[..., Any]) -> dict[str, Any]:
+    if not inspect.isroutine(function) or any(each(function) for each in _NOT_PLAIN):
+        raise SettingsError(f"task {title!r} must be a plain function")
+    try:
+        return get_type_hints(function, include_extras=True)
+    except (NameError, SyntaxError, TypeError) as error:
+        raise SettingsError(f"task {title!r}: its annotations cannot be read: {error}") from None
+
+
 def _fits(hint: Any, default: Any) -> bool:
-    """Whether `default` survives as JSON; one that does not would be accepted with each submission and fail each run."""
+    """Whether `default` survives as JSON; else each submission would be accepted with it, and each run fail."""
     probe = pydantic.create_model("probe", __config__=_CONFIG, value=(hint, pydantic.Field(alias="value")))
     try:
         _checked(probe, probe.model_construct(value=default).model_dump_json(warnings="error").encode())

@@ -14,7 +14,7 @@ from werkzeug.exceptions import HTTPException
 
 from aj.errors import Problem
 
-TYPE_PREFIX = "urn:aj:problem:"
+TYPE_PREFIX = "urn:problem-type:aj:"
 RETRY_AFTER_S = 5
 
 

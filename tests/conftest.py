@@ -13,7 +13,7 @@ import redis
 from flask.testing import FlaskClient
 
 from aj import create_app
-from aj.egress import Egress
+from aj.egress import endpoint_of
 from aj.local.embedded import ServerProcess, start_server
 from aj.registry import Registry
 from aj.settings import Settings
@@ -59,9 +59,8 @@ class Deployment:
     def worker(self, **changes: str) -> Worker:
         """An RQ worker in this process; its `work_once` takes and runs one job."""
         settings = Settings.from_env({**self.env, **changes})
-        egress = Egress(settings.callback_allow, settings.callback_timeout_s, "aj/test")
         registry = Registry.load(settings.tasks)
-        return Worker(self.queue, connect(settings.redis_url, for_worker=True), settings, registry, egress.check_url)
+        return Worker(self.queue, connect(settings.redis_url, for_worker=True), settings, registry, endpoint_of)
 
 
 @pytest.fixture

@@ -35,19 +35,22 @@ class _Connection(urllib3.connection.HTTPConnection):
         self._connected = connected
         self.default_port = default_port  # type: ignore[misc]  # which the Host header leaves out
 
-    def _new_conn(self) -> socket.socket:
-        return self._connected
+    def connect(self) -> None:
+        self.sock = self._connected
 
 
 class _Adapter(requests.adapters.HTTPAdapter):
     """Sends through one given socket and has no other way out, so neither proxy nor redirect can exist."""
 
     def __init__(self, target: Target, connected: socket.socket) -> None:
-        super().__init__(pool_connections=1, pool_maxsize=1)
+        super().__init__()
         self._pool = urllib3.HTTPConnectionPool(target.host, target.port)
         self._pool.ConnectionCls = functools.partial(  # type: ignore[assignment]
             _Connection, connected=connected, default_port=DEFAULT_PORTS[target.scheme]
         )
+
+    def init_poolmanager(self, *_: Any, **__: Any) -> None:
+        """There is none, so a version of requests that passed us by would fail instead of finding its own way."""
 
     def get_connection_with_tls_context(self, *_: Any, **__: Any) -> Any:
         return self._pool
@@ -64,7 +67,6 @@ class _Adapter(requests.adapters.HTTPAdapter):
 
     def close(self) -> None:
         self._pool.close()
-        super().close()
 
 
 def exchange(

@@ -50,9 +50,13 @@ class Keeper:
         """
         grace_s, alone_since_s = GRACE_S, clock.monotonic_s()
         look_s = LOOK_S
-        while not self._is_deleted():
+        while True:
             if {signal.SIGTERM, signal.SIGINT} & set(signals.wait(look_s)):
                 grace_s = 0.0
+            if self._is_deleted():
+                # There is nothing to save, and the socket's name may be another server's by now.
+                self._server.kill()
+                return
             if not self._server.is_alive():
                 self._start_again()
             # Not waited for: the process that holds it may be waiting for our server.
@@ -67,8 +71,6 @@ class Keeper:
                 elif now_s - alone_since_s >= grace_s:
                     self._stop()
                     return
-        # There is nothing to save, and the socket's name may be another server's by now.
-        self._server.kill()
 
     def _start_again(self) -> None:
         is_crash = clock.monotonic_s() - self._started_s < CRASH_S

@@ -135,10 +135,9 @@ def make_private(folder: Path, named: str) -> None:
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         folder.mkdir(mode=0o700)
-    except FileExistsError:
-        pass
     except OSError as error:
-        raise SettingsError(f"{named} is {str(folder)!r}, which cannot be made: {error.strerror}") from None
+        if not os.path.lexists(folder):
+            raise SettingsError(f"{named} is {str(folder)!r}, which cannot be made: {error.strerror}") from None
     found = folder.lstat()
     if not stat.S_ISDIR(found.st_mode):
         raise SettingsError(f"{named} is {str(folder)!r}, which is not a folder")
@@ -147,6 +146,8 @@ def make_private(folder: Path, named: str) -> None:
             f"{named} is {str(folder)!r}, which is owned by user {found.st_uid}, mode {found.st_mode & 0o777:04o}; "
             f"accepted: a folder of user {os.geteuid()} that nobody else can write to"
         )
+    if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
+        raise SettingsError(f"{named} is {str(folder)!r}, in which nothing can be written")
 
 
 def ask(folder: Path, command: bytes) -> bytes:

@@ -84,7 +84,7 @@ class Jobs:
         Raises: StoreUnavailable.
         """
         queue = Queue(place.queue, self._client)
-        fields: list[Any] = ["status", Status.QUEUED, "task", submission.task, "queue", place.queue]
+        fields: list[Any] = ["status", Status.QUEUED, "task", submission.task]
         if submission.callback_url is not None:
             fields += ["callback_url", submission.callback_url]
         if submission.metadata is not None:

@@ -21,6 +21,7 @@ from aj.store.client import Pipeline
 
 log = logging.getLogger("aj.store")
 
+log = logging.getLogger("aj.store")
 MIN_REDIS = (6, 2, 0)
 
 
@@ -41,6 +42,15 @@ class Job(rq.job.Job):
 
     def __init__(self, id: str | None = None, connection: redis.Redis | None = None, serializer: Any = None) -> None:
         super().__init__(id, connection=connection, serializer=JSONSerializer)
+
+    def make_readable(self) -> bool:
+        """Whether the payload can be read. RQ asks for the name again and again, so an unreadable one gets another."""
+        try:
+            return isinstance(self.func_name, str) and isinstance(self.kwargs, dict)
+        except Exception as error:
+            log.warning("the payload of job %s cannot be read: %s", self.id, type(error).__name__)
+        self.func_name, self.args, self.kwargs = "unreadable", [], {}
+        return False
 
     def set_status(self, status: rq.job.JobStatus, pipeline: redis.client.Pipeline | None = None) -> None:
         super().set_status(status, pipeline=pipeline)
@@ -63,12 +73,12 @@ class Queue(rq.queue.Queue):
 
     @classmethod
     def _fetch_dequeued_job(
-        cls, connection: redis.Redis, queue_key: str, job_id: str, **options: Any
+        cls, connection: redis.Redis, queue_key: str, job_id: str, *more: Any, **options: Any
     ) -> tuple[Job, Queue] | None:
         """Drops an id whose job is gone or is none. RQ would leave it in its intermediate list, or stop the worker."""
         found: Any = None
         try:
-            found = super()._fetch_dequeued_job(connection, queue_key, job_id, **options)
+            found = super()._fetch_dequeued_job(connection, queue_key, job_id, *more, **options)
         except redis.RedisError:
             raise
         except Exception as error:

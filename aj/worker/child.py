@@ -10,7 +10,7 @@ import threading
 from collections.abc import Sequence
 
 from aj.deliver import Deliver
-from aj.egress import Egress
+from aj.egress import Egress, endpoint_of
 from aj.errors import SettingsError
 from aj.local.embedded import ensure_store
 from aj.registry import Registry
@@ -27,10 +27,10 @@ def main(arguments: Sequence[str]) -> int:
     try:
         settings = ensure_store(Settings.from_env(os.environ), os.environ)
         client = connect(settings.redis_url, for_worker=True)
-        egress = Egress(settings.callback_allow, settings.callback_timeout_s, USER_AGENT)
         if arguments[0] == "jobs":
-            Worker(arguments[1], client, settings, Registry.load(settings.tasks), egress.check_url).run()
+            Worker(arguments[1], client, settings, Registry.load(settings.tasks), endpoint_of).run()
         else:
+            egress = Egress(settings.callback_allow, settings.callback_timeout_s, USER_AGENT)
             Deliver(settings, Outbox(client, Keys(settings.prefix)), egress)(_stop_event())
     except SettingsError as error:
         print(f"aj: {error}", file=sys.stderr)

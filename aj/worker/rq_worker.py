@@ -53,7 +53,8 @@ MONITOR_INTERVAL_S = 1
 KILL_GRACE_S = 5
 LONGEST_PAUSE_S = 10.0
 WORKER_TTL_S = 30
-_REPORT = b"."
+# What a work-horse says through its pipe: the task has ended, the outcome is written.
+_ENDED, _WRITTEN = b"e", b"w"
 
 
 class Worker(RqWorker):
@@ -150,7 +151,7 @@ class Worker(RqWorker):
         """Takes the job, has a work-horse run it, and sees to it that it ends with an outcome."""
         execution = self.prepare_execution(job)
         attempt = JobAttempt(self._settings, self._jobs, job.id, execution.id, self._endpoint_of)
-        readable = _make_readable(job)
+        readable = job.make_readable()
         job.attempt = attempt
         try:
             self.prepare_job_execution(job, remove_from_intermediate_queue=True)
@@ -171,24 +172,24 @@ class Worker(RqWorker):
         self.set_state(WorkerStatus.IDLE)
 
     def monitor_work_horse(self, job: Job, queue: Queue, execution: Execution) -> None:
-        """Waits for the work-horse; where it dies without a report, the outcome is written here.
+        """Waits for the work-horse; where it dies before its outcome is written, that is done here.
 
-        The horse holds the other end of a pipe: a byte says that the outcome is written, the end of the file
-        without one says that it died.
+        Once the task has ended no time limit counts any more: a work-horse may wait for a store that is away.
         """
         assert job.timeout is not None
         kill_at_s = monotonic_s() + job.timeout + KILL_GRACE_S
-        overdue = False
+        overdue, said = False, b""
         while not self._horse_ended():
-            if monotonic_s() >= kill_at_s:
+            said += self._heard()
+            if not said and monotonic_s() >= kill_at_s:
                 overdue = True
                 self.kill_horse()
             self._beat(job, execution)
-        reported = self._has_reported()
+        said += self._heard()
         os.close(self._report_pipe[0])
         self._horse_pid = 0
         self.executions.pop(execution.id, None)
-        if reported:
+        if _WRITTEN in said:
             return
         stopped = self._stopped_job_id == job.id
         self._stopped_job_id = None
@@ -207,16 +208,17 @@ class Worker(RqWorker):
         return self._settings.lease_s
 
     def _horse_ended(self) -> bool:
-        ready, _, _ = select.select([self._report_pipe[0]], [], [], MONITOR_INTERVAL_S)
-        # A process that the task left behind may hold the pipe open, so its silence alone proves nothing.
-        pid, _ = os.waitpid(self._horse_pid, 0 if ready else os.WNOHANG)
+        """Whether the work-horse is no more; waits a second at most, and less where it says something."""
+        select.select([self._report_pipe[0]], [], [], MONITOR_INTERVAL_S)
+        pid, _ = os.waitpid(self._horse_pid, os.WNOHANG)
         return pid == self._horse_pid
 
-    def _has_reported(self) -> bool:
+    def _heard(self) -> bytes:
+        """What the work-horse has said since. A process that the task left behind may hold the pipe open."""
         try:
-            return os.read(self._report_pipe[0], 1) == _REPORT
+            return os.read(self._report_pipe[0], 16)
         except BlockingIOError:
-            return False
+            return b""
 
     def _beat(self, job: Job, execution: Execution) -> None:
         if monotonic_s() < self._next_beat_s:
@@ -244,8 +246,9 @@ class Worker(RqWorker):
     def perform_job(self, job: Job, queue: Queue, execution: Execution) -> bool:
         assert job.run is not None
         outcome = job.run()
+        os.write(self._report_pipe[1], _ENDED)
         self._settle(job, execution, outcome)
-        os.write(self._report_pipe[1], _REPORT)
+        os.write(self._report_pipe[1], _WRITTEN)
         return outcome.status is Status.SUCCEEDED
 
     def _run(self, job: Job, attempt: JobAttempt, call: Callable[[], object]) -> Outcome:
@@ -287,13 +290,3 @@ class Worker(RqWorker):
             except Fenced as refused:
                 log.warning("%s", refused)
         log.info("job %s: %s", job.id, outcome.status)
-
-
-def _make_readable(job: Job) -> bool:
-    """Whether the payload can be read. RQ asks for the name again and again, so an unreadable one gets another."""
-    try:
-        return isinstance(job.func_name, str) and isinstance(job.kwargs, dict)
-    except Exception as error:
-        log.warning("the payload of job %s cannot be read: %s", job.id, type(error).__name__)
-    job.func_name, job.args, job.kwargs = "unreadable", [], {}
-    return False

@@ -100,7 +100,7 @@ def test_a_job_that_rq_cannot_read_does_not_stop_the_worker(
 
 @pytest.mark.parametrize("serializer", [None, JSONSerializer], ids=["pickle", "json"])
 def test_a_job_of_plain_rq_is_not_run(
-    deployment: Deployment, client: FlaskClient, folder: Path, serializer: object
+    deployment: Deployment, client: FlaskClient, folder: Path, serializer: str | type[JSONSerializer] | None
 ) -> None:
     """Whoever can write to the queue cannot make the worker call a function by its path, or read a pickle."""
     made = folder / "made by a foreign job"
@@ -124,7 +124,17 @@ def test_a_job_of_plain_rq_is_not_run(
         zlib.compress(b'["square"]'),
         zlib.compress(b'{"task": "square"}'),
     ],
-    ids=["garbage", "empty", "not-utf-8", "pickle", "number-for-name", "list-for-kwargs", "null-kwargs", "short", "map"],
+    ids=[
+        "garbage",
+        "empty",
+        "not-utf-8",
+        "pickle",
+        "number-for-name",
+        "list-for-kwargs",
+        "null-kwargs",
+        "short",
+        "map",
+    ],
 )
 def test_a_payload_that_cannot_be_read_fails_the_job(deployment: Deployment, client: FlaskClient, data: bytes) -> None:
     """The caller learns of it by the document and by the webhook, and the worker goes on."""

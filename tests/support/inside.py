@@ -13,7 +13,7 @@ import rq.job
 from flask.testing import FlaskClient
 
 from aj.deliver import Deliver
-from aj.egress import Egress
+from aj.egress import Egress, endpoint_of
 from aj.job import Outcome
 from aj.settings import Settings
 from aj.store import Jobs, Keys, Outbox, connect
@@ -76,15 +76,16 @@ def outbox_indexes(deployment: Deployment) -> list[str]:
 
 def attempt_at(deployment: Deployment, job_id: str, execution: str, settings: Settings | None = None) -> JobAttempt:
     """A try to run the job that has no RQ behind it."""
-    egress = Egress(deployment.settings.callback_allow, 1, "aj/test")
     used = settings or deployment.settings
-    return JobAttempt(used, jobs_of(deployment), job_id, execution, egress.check_url)
+    return JobAttempt(used, jobs_of(deployment), job_id, execution, endpoint_of)
 
 
-def ended(deployment: Deployment, client: FlaskClient, url: str, outcome: Outcome | None = None) -> str:
-    """The id of a job that has just ended, its webhook to `url` in the outbox."""
+def ended(
+    deployment: Deployment, client: FlaskClient, url: str, outcome: Outcome | None = None, **changes: str
+) -> str:
+    """The id of a job that has just ended, its webhook to `url` in the outbox. `changes` are settings of its worker."""
     job_id = submit(client, n=1, callback_url=url)
-    attempt = attempt_at(deployment, job_id, f"execution of {job_id}")
+    attempt = attempt_at(deployment, job_id, f"execution of {job_id}", Settings.from_env({**deployment.env, **changes}))
     attempt.start([])
     attempt.outcome = outcome or Outcome.succeeded(b"1")
     attempt.finish([])
