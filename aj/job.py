@@ -33,7 +33,7 @@ class Status(StrEnum):
 # The legal moves. The store's scripts refuse every other one.
 NEXT: dict[Status, frozenset[Status]] = {
     Status.QUEUED: frozenset({Status.RUNNING}),
-    Status.RUNNING: frozenset({Status.SUCCEEDED, Status.FAILED}),
+    Status.RUNNING: frozenset({Status.QUEUED, Status.SUCCEEDED, Status.FAILED}),  # queued: a task with retries
     Status.SUCCEEDED: frozenset(),
     Status.FAILED: frozenset(),
 }
@@ -73,10 +73,11 @@ class CallbackState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a job ended: `body` is the JSON of its result, or of its error."""
+    """How an attempt ended: `body` is the JSON of its result, or of its error, whose type `kind` is."""
 
     status: Status
     body: bytes
+    kind: ErrorType | None = None
 
     @classmethod
     def succeeded(cls, result: bytes) -> Outcome:
@@ -86,7 +87,7 @@ class Outcome:
     def failed(cls, kind: ErrorType, detail: str) -> Outcome:
         """`detail` is shown to the caller: it holds no traceback, no argument and no secret."""
         error = {"type": kind, "title": _TITLES[kind], "detail": detail}
-        return cls(Status.FAILED, to_json(error))
+        return cls(Status.FAILED, to_json(error), kind)
 
 
 @dataclass(frozen=True, slots=True)

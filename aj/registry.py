@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, get_type_hints, overload
 from urllib.parse import quote
@@ -25,6 +26,9 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 # Members of a submission that are ours; a task cannot have parameters of these names.
 RESERVED = ("task", "callback_url", "metadata")
 
+MOST_RETRIES = 100
+RETRY_DELAYS_S = (1.0, 5.0, 30.0, 120.0, 600.0)
+
 _MARK = "__aj_task__"
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}")
 _NOT_PLAIN = (inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction)
@@ -37,9 +41,11 @@ class Task:
 
     name: str
     function: Callable[..., Any]
+    params: type[pydantic.BaseModel] = field(repr=False)
     timeout_s: int | None = None
     queue: str | None = None
-    params: type[pydantic.BaseModel] = field(default=pydantic.BaseModel, repr=False)
+    retries: int = 0
+    retry_delays_s: tuple[float, ...] = RETRY_DELAYS_S
 
     def validate(self, members: Mapping[str, Any]) -> dict[str, Any]:
         """JSON `members` as this task's parameters, defaults filled in, in their JSON form again.
@@ -72,7 +78,12 @@ class Task:
 def task(function: Function, /) -> Function: ...
 @overload
 def task(
-    *, name: str | None = None, timeout_s: int | None = None, queue: str | None = None
+    *,
+    name: str | None = None,
+    timeout_s: int | None = None,
+    queue: str | None = None,
+    retries: int = 0,
+    retry_delays_s: Sequence[float] = RETRY_DELAYS_S,
 ) -> Callable[[Function], Function]: ...
 def task(
     function: Function | None = None,
@@ -81,13 +92,17 @@ def task(
     name: str | None = None,
     timeout_s: int | None = None,
     queue: str | None = None,
+    retries: int = 0,
+    retry_delays_s: Sequence[float] = RETRY_DELAYS_S,
 ) -> Function | Callable[[Function], Function]:
     """Lets a plain function with annotated parameters be submitted as a job.
 
-    The function stays as it is and can be called directly. `timeout_s` is whole seconds, at least 1;
-    `queue` must be among the deployment's queues.
+    The function stays as it is and can be called directly. `timeout_s` is whole seconds, at least 1; `queue` must
+    be among the deployment's queues. A job that fails by an exception, by its time or by the death of its worker
+    runs again up to `retries` times, after `retry_delays_s` seconds each, of which the last serves all that follow.
+    Such a task must bear to be run twice.
 
-    Raises: SettingsError, at import: a parameter cannot be typed or has a reserved name.
+    Raises: SettingsError, at import: an option is wrong, a parameter cannot be typed or has a reserved name.
     """
 
     def mark(function: Function) -> Function:
@@ -96,7 +111,12 @@ def task(
             raise SettingsError(f"task name {title!r} must be 1 to 100 letters, digits, dots, dashes or underscores")
         if timeout_s is not None and (type(timeout_s) is not int or timeout_s < 1):
             raise SettingsError(f"task {title!r}: timeout_s is {timeout_s!r}; it must be a whole number of seconds")
-        made = Task(title, function, timeout_s, queue, _params_model(title, function))
+        if type(retries) is not int or not 0 <= retries <= MOST_RETRIES:
+            raise SettingsError(f"task {title!r}: retries is {retries!r}; it must be from 0 to {MOST_RETRIES}")
+        delays_s = tuple(retry_delays_s)
+        if not delays_s or not all(isinstance(each, int | float) and 0 <= each < math.inf for each in delays_s):
+            raise SettingsError(f"task {title!r}: retry_delays_s is {delays_s!r}; it must hold seconds, none negative")
+        made = Task(title, function, _params_model(title, function), timeout_s, queue, retries, delays_s)
         setattr(function, _MARK, made)
         return function
 

@@ -1,4 +1,4 @@
-"""When a webhook is tried again. Pure: no clock, no store."""
+"""When a webhook is tried again, and when a job is. Pure: no clock, no store."""
 
 from __future__ import annotations
 
@@ -24,3 +24,13 @@ def delay_before_s(
         return None
     delay_s = schedule_s[attempt - 1] * (1 + uniform(-JITTER, JITTER))
     return max(delay_s, min(retry_after_s or 0.0, RETRY_AFTER_CAP_S))
+
+
+def retry_delay_s(attempts: int, retries: int, delays_s: Sequence[float]) -> float | None:
+    """Seconds before a job runs again that failed for the `attempts`th time, or None where it has no retry left.
+
+    `delays_s` are the waits in order; the last one serves all further retries.
+    """
+    if attempts > retries:
+        return None
+    return delays_s[min(attempts, len(delays_s)) - 1]

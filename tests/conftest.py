@@ -108,12 +108,15 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+INDEXES = ("active", "leases", "delayed", "out:hosts")
+
+
 def leaked_keys(deployment: Deployment) -> list[str]:
     """Keys without a time to live that `aj/store/keys.py` does not allow to have none."""
     leaked = []
     for key in deployment.keys():  # noqa: SIM118 - a method of ours, not a dict's
         kind = key.removeprefix(f"{deployment.settings.prefix}:")
-        if deployment.redis.ttl(key) != -1 or kind == "out:hosts" or kind.startswith("out:due:"):
+        if deployment.redis.ttl(key) != -1 or kind in INDEXES or kind.startswith("out:due:"):
             continue
         if kind.startswith("job:") and deployment.redis.hget(key, "status") in (b"queued", b"running"):
             continue

@@ -1,11 +1,13 @@
 """The one room that knows Redis and RQ's keys. Above it nobody sees either."""
 
 from aj.store.client import Client, connect, patiently
-from aj.store.jobs import Fenced, Found, Jobs, Key, Place, Verdict, Webhook
+from aj.store.jobs import Claim, Fenced, Found, Jobs, Key, Place, Verdict, Webhook
 from aj.store.keys import Keys
 from aj.store.outbox import Delivery, News, Outbox
+from aj.store.recovery import Recovery
 
 __all__ = [
+    "Claim",
     "Client",
     "Delivery",
     "Fenced",
@@ -16,6 +18,7 @@ __all__ = [
     "News",
     "Outbox",
     "Place",
+    "Recovery",
     "Verdict",
     "Webhook",
     "connect",

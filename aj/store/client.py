@@ -38,6 +38,9 @@ class Pipeline(redis.client.Pipeline):
 
     through: Callable[[list[tuple[Any, ...]]], None] | None = None
 
+    def __enter__(self) -> Pipeline:
+        return self
+
     def send_through(self, script: Callable[[list[tuple[Any, ...]]], None]) -> None:
         self.through = script
 

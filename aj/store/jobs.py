@@ -60,6 +60,19 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
+class Claim:
+    """A job in the hands of one execution. `only_lapsed` ends the attempt only while its lease is over."""
+
+    job_id: str
+    execution: str
+    only_lapsed: bool = False
+
+    @property
+    def words(self) -> tuple[str, str, str]:
+        return self.execution, self.job_id, "1" if self.only_lapsed else "0"
+
+
+@dataclass(frozen=True, slots=True)
 class Webhook:
     """A message to be delivered: raw body, its endpoint `host:port`, when the first attempt is due."""
 
@@ -73,9 +86,11 @@ class Jobs:
 
     def __init__(self, client: Client, keys: Keys) -> None:
         self._client, self._keys = client, keys
-        self._submit = Script(client, "run_commands", "submit")
-        self._start = Script(client, "run_commands", "start")
-        self._finish = Script(client, "run_commands", "finish")
+        self._submit = Script(client, "submit")
+        self._start = Script(client, "start")
+        self._beat = Script(client, "beat")
+        self._finish = Script(client, "may_end", "finish")
+        self._retry = Script(client, "may_end", "retry")
         self._progress = Script(client, "progress")
 
     def submit(self, job_id: str, submission: Submission, place: Place, key: Key | None) -> tuple[Verdict, str]:
@@ -89,7 +104,7 @@ class Jobs:
             fields += ["callback_url", submission.callback_url]
         if submission.metadata is not None:
             fields += ["metadata", to_json(submission.metadata)]
-        keys = [self._keys.job(job_id), queue.key]
+        keys = [self._keys.job(job_id), queue.key, self._keys.active]
         if key is not None:
             keys.append(self._keys.idempotency(key.owner, key.text))
         args = [job_id, submission.fingerprint, key.ttl_s if key else 0, place.max_queued, len(fields), *fields]
@@ -109,21 +124,27 @@ class Jobs:
         job = job_from(job_id, fields)
         return Found(job, age_s=max(0.0, seconds + microseconds / 1e6 - job.created_ms / 1000))
 
-    def start(self, job_id: str, execution: str, commands: list[tuple[Any, ...]]) -> tuple[Job, int]:
-        """Takes a queued job for `execution`; RQ's `commands` run in the same step. Gives the store's time in ms.
+    def start(self, claim: Claim, lease_s: float, commands: list[tuple[Any, ...]]) -> tuple[Job, int]:
+        """Takes a queued job; RQ's `commands` run in the same step. Gives the store's time in ms.
 
         Raises: Fenced: the job is not queued any more, or unknown. StoreUnavailable.
         """
-        reply = self._start([self._keys.job(job_id)], [execution, *flattened(commands)])
+        words: list[Any] = [claim.execution, claim.job_id, int(lease_s * 1000), *flattened(commands)]
+        reply = self._start([self._keys.job(claim.job_id), self._keys.leases], words)
         if reply is None:
-            raise Fenced(f"job {job_id} is not waiting in the queue any more")
+            raise Fenced(f"job {claim.job_id} is not waiting in the queue any more")
         now_ms, *pairs = reply
-        return job_from(job_id, dict(zip(pairs[::2], pairs[1::2], strict=True))), int(now_ms)
+        return job_from(claim.job_id, dict(zip(pairs[::2], pairs[1::2], strict=True))), int(now_ms)
+
+    def beat(self, claim: Claim, lease_s: float) -> bool:
+        """Renews the lease of a running job; False where it is not the claim's any more. Raises: StoreUnavailable."""
+        words: list[Any] = [claim.execution, claim.job_id, int(lease_s * 1000)]
+        return bool(self._beat([self._keys.job(claim.job_id), self._keys.leases], words))
 
     def finish(
         self,
+        claim: Claim,
         ended: Job,
-        execution: str,
         ttls_s: tuple[int, int],
         webhook: Webhook | None,
         commands: list[tuple[Any, ...]],
@@ -132,19 +153,31 @@ class Jobs:
 
         `ttls_s` is the life of the result and of the tombstone. Safe to repeat.
 
-        Raises: Fenced: another execution has the job. StoreUnavailable.
+        Raises: Fenced: the job is not the claim's to end. StoreUnavailable.
         """
         keys, endpoint = self._keys, webhook.endpoint if webhook else ""
-        names = [keys.job(ended.id), keys.tombstone(ended.id), keys.delivery(ended.id), keys.hosts, keys.due(endpoint)]
-        words: list[Any] = [execution, ended.status, ended.outcome, ended.ended_ms, *ttls_s]
+        names = [keys.job(ended.id), keys.leases, keys.active, keys.tombstone(ended.id), keys.delivery(ended.id)]
+        words: list[Any] = [*claim.words, ended.status, ended.outcome, ended.ended_ms, *ttls_s]
         words += [webhook.body, endpoint, webhook.due_ms] if webhook else ["", "", 0]
-        words += [ended.id, keys.news, *flattened(commands)]
-        if self._finish(names, words) != b"applied":
-            raise Fenced(f"job {ended.id} is not this execution's any more; its outcome is dropped")
+        reply = self._finish([*names, keys.hosts, keys.due(endpoint)], [*words, keys.news, *flattened(commands)])
+        _refuse_fenced(reply, claim)
 
-    def report_progress(self, job_id: str, execution: str, progress: bytes) -> None:
-        """Keeps a progress report, if `execution` still runs the job. Raises: StoreUnavailable."""
-        self._progress([self._keys.job(job_id)], [execution, progress])
+    def retry(self, claim: Claim, delay_s: float, commands: list[tuple[Any, ...]]) -> None:
+        """Puts a running job back, to be taken again after `delay_s`; RQ's `commands` run in the same step.
+
+        Safe to repeat. Raises: Fenced: the job is not the claim's. StoreUnavailable.
+        """
+        names = [self._keys.job(claim.job_id), self._keys.leases, self._keys.delayed]
+        _refuse_fenced(self._retry(names, [*claim.words, int(delay_s * 1000), *flattened(commands)]), claim)
+
+    def report_progress(self, claim: Claim, progress: bytes) -> None:
+        """Keeps a progress report, if the claim still holds. Raises: StoreUnavailable."""
+        self._progress([self._keys.job(claim.job_id)], [claim.execution, progress])
+
+
+def _refuse_fenced(verdict: bytes, claim: Claim) -> None:
+    if verdict == b"fenced":
+        raise Fenced(f"job {claim.job_id} is not this execution's any more; its outcome is dropped")
 
 
 def job_from(job_id: str, fields: Mapping[bytes, bytes]) -> Job:

@@ -5,14 +5,17 @@
 | `<prefix>:job:<id>` | hash | jobs | none while the job is active; the result TTL from its end |
 | `<prefix>:tomb:<id>` | string | jobs | written at the end of the job; result TTL + tombstone TTL |
 | `<prefix>:idem:<digest>` | hash | jobs | the idempotency TTL from the submission |
+| `<prefix>:active` | sorted set: job id → created, ms | jobs | its last member's |
+| `<prefix>:leases` | sorted set: job id → end of lease, ms | jobs | its last member's |
+| `<prefix>:delayed` | sorted set: job id → due, ms | jobs | its last member's |
 | `<prefix>:out:job:<id>` | hash | outbox | none while pending; as long as the job's hash once delivered or spent |
 | `<prefix>:out:hosts` | sorted set: endpoint → next work, ms | outbox | its last member's |
 | `<prefix>:out:due:<endpoint>` | sorted set: job id → due, ms | outbox | its last member's |
 | `<prefix>:out:busy:<endpoint>` | sorted set: job id → end of lease, ms | outbox | its longest lease's |
 | `<prefix>:out:news` | channel | outbox | |
 
-Without a time to live stand only active jobs, their pending deliveries, and the three sorted sets that index
-pending deliveries; each is gone when its last job or delivery is.
+Without a time to live stand only active jobs, pending deliveries, and the sorted sets that index them; each of
+these is gone when its last job or delivery is.
 """
 
 from __future__ import annotations
@@ -37,6 +40,18 @@ class Keys:
         """The client's key is hashed, so that its text never becomes part of one of ours."""
         digest = hashlib.sha256(f"{len(owner)}:{owner}:{key}".encode()).hexdigest()
         return f"{self.prefix}:idem:{digest}"
+
+    @property
+    def active(self) -> str:
+        return f"{self.prefix}:active"
+
+    @property
+    def leases(self) -> str:
+        return f"{self.prefix}:leases"
+
+    @property
+    def delayed(self) -> str:
+        return f"{self.prefix}:delayed"
 
     def delivery(self, job_id: str) -> str:
         return f"{self.prefix}:out:job:{job_id}"

@@ -31,8 +31,8 @@ class Outbox:
 
     def __init__(self, client: Client, keys: Keys) -> None:
         self._client, self._keys = client, keys
-        self._claim = Script(client, "run_commands", "schedule_endpoint", "claim_deliveries")
-        self._record = Script(client, "run_commands", "schedule_endpoint", "record_attempt")
+        self._claim = Script(client, "schedule_endpoint", "claim_deliveries")
+        self._record = Script(client, "schedule_endpoint", "record_attempt")
 
     def claim(self, most: int, lease_s: float) -> tuple[list[Delivery], float | None]:
         """Up to `most` due deliveries under a lease, and the seconds until the next is due (None: nothing waits).

@@ -20,18 +20,14 @@ from aj.job import Outcome
 from aj.store.client import Pipeline
 
 log = logging.getLogger("aj.store")
-
-log = logging.getLogger("aj.store")
 MIN_REDIS = (6, 2, 0)
 
 
 class Attempt(Protocol):
     """One try to run a job, from the store's side. RQ's commands come along and run in the same step."""
 
-    outcome: Outcome | None
-
     def start(self, commands: list[tuple[Any, ...]]) -> None: ...
-    def finish(self, commands: list[tuple[Any, ...]]) -> None: ...
+    def end(self, commands: list[tuple[Any, ...]]) -> None: ...
 
 
 class Job(rq.job.Job):
@@ -55,7 +51,7 @@ class Job(rq.job.Job):
     def set_status(self, status: rq.job.JobStatus, pipeline: redis.client.Pipeline | None = None) -> None:
         super().set_status(status, pipeline=pipeline)
         if self.attempt is not None and isinstance(pipeline, Pipeline):
-            pipeline.send_through(self.attempt.finish)
+            pipeline.send_through(self.attempt.end)
 
     def prepare_for_execution(self, worker_name: str, pipeline: redis.client.Pipeline) -> None:
         super().prepare_for_execution(worker_name, pipeline=pipeline)

@@ -14,11 +14,11 @@ Word = bytes | str | int | float
 
 
 class Script:
-    """One script, and the pieces that stand before it. Called by its digest: one round trip."""
+    """One script, after the pieces that it needs. Called by its digest: one round trip."""
 
     def __init__(self, client: redis.Redis, *pieces: str) -> None:
         folder = files("aj.store").joinpath("lua")
-        text = "\n".join(folder.joinpath(f"{piece}.lua").read_text("utf-8") for piece in pieces)
+        text = "\n".join(folder.joinpath(f"{piece}.lua").read_text("utf-8") for piece in ("common", *pieces))
         self._script = client.register_script(text)
 
     def __call__(self, keys: Sequence[str], args: Sequence[Word]) -> Any:

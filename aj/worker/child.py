@@ -1,4 +1,4 @@
-"""`python -m aj.worker.child jobs QUEUE` or `… deliveries`: one child of the worker process."""
+"""`python -m aj.worker.child jobs QUEUE`, `… deliveries` or `… sweep`: one child of the worker process."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from aj.errors import SettingsError
 from aj.local.embedded import ensure_store
 from aj.registry import Registry
 from aj.settings import Settings
-from aj.store import Keys, Outbox, connect
+from aj.store import Jobs, Keys, Outbox, Recovery, connect
 from aj.version import USER_AGENT
 from aj.worker.fleet import EXIT_SETTINGS
 from aj.worker.rq_worker import Worker
+from aj.worker.sweep import Sweep
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -26,12 +27,16 @@ def main(arguments: Sequence[str]) -> int:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s: %(message)s", stream=sys.stderr)
     try:
         settings = ensure_store(Settings.from_env(os.environ), os.environ)
-        client = connect(settings.redis_url, for_worker=True)
-        if arguments[0] == "jobs":
-            Worker(arguments[1], client, settings, Registry.load(settings.tasks), endpoint_of).run()
-        else:
+        client, keys = connect(settings.redis_url, for_worker=True), Keys(settings.prefix)
+        if arguments[0] == "deliveries":
             egress = Egress(settings.callback_allow, settings.callback_timeout_s, USER_AGENT)
-            Deliver(settings, Outbox(client, Keys(settings.prefix)), egress)(_stop_event())
+            Deliver(settings, Outbox(client, keys), egress)(_stop_event())
+            return 0
+        registry = Registry.load(settings.tasks)
+        if arguments[0] == "jobs":
+            Worker(arguments[1], client, settings, registry, endpoint_of).run()
+        else:
+            Sweep(settings, registry, Jobs(client, keys), Recovery(client, keys), endpoint_of)(_stop_event())
     except SettingsError as error:
         print(f"aj: {error}", file=sys.stderr)
         return EXIT_SETTINGS

@@ -1,4 +1,4 @@
-"""The worker process: keeps its children running, one for each RQ worker and one for the deliverer.
+"""The worker process: keeps its children running, one for each RQ worker, the deliverer and the sweep.
 
 Holds processes and signals only; what a child does stands in `child`. A child that dies is started again, with
 growing pauses. SIGTERM or SIGINT asks the children to stop, and they finish what they do.
@@ -79,7 +79,9 @@ def main(arguments: Sequence[str]) -> int:
     except SettingsError as error:
         print(f"aj: {error}", file=sys.stderr)
         return EXIT_SETTINGS
-    children = [] if only == "jobs" else [Child(["deliveries"])]
+    children = [Child(["sweep"])]
+    if only != "jobs":
+        children.append(Child(["deliveries"]))
     if only != "deliveries":
         children += [Child(["jobs", queue]) for queue in settings.queues for _ in range(settings.workers)]
     with Signals(signal.SIGTERM, signal.SIGINT) as signals:

@@ -14,7 +14,6 @@ from __future__ import annotations
 import logging
 import os
 import secrets
-import select
 import signal
 import socket
 import threading
@@ -26,10 +25,9 @@ import rq.queue
 from rq import worker_registration
 from rq.exceptions import DequeueTimeout
 from rq.executions import Execution
-from rq.job import JobStatus
 from rq.serializers import JSONSerializer
 from rq.suspension import is_suspended
-from rq.utils import current_timestamp, now
+from rq.utils import now
 from rq.worker import Worker as RqWorker
 from rq.worker import WorkerStatus
 
@@ -40,10 +38,12 @@ from aj.job import ErrorType, Outcome, Status
 from aj.processes import die_with_parent
 from aj.registry import Registry
 from aj.settings import Settings
-from aj.store import Client, Fenced, Jobs, Keys
+from aj.store import Claim, Client, Fenced, Jobs, Keys
+from aj.store.ledger import note_failure, note_retry, note_success
 from aj.store.rq_classes import Job, Queue
 from aj.worker.alarm import alarm_after
 from aj.worker.attempt import JobAttempt
+from aj.worker.report_pipe import ReportPipe
 
 log = logging.getLogger("aj.worker")
 
@@ -53,8 +53,6 @@ MONITOR_INTERVAL_S = 1
 KILL_GRACE_S = 5
 LONGEST_PAUSE_S = 10.0
 WORKER_TTL_S = 30
-# What a work-horse says through its pipe: the task has ended, the outcome is written.
-_ENDED, _WRITTEN = b"e", b"w"
 
 
 class Worker(RqWorker):
@@ -62,6 +60,7 @@ class Worker(RqWorker):
 
     job_class = Job
     queue_class: type[rq.queue.Queue] = Queue
+    connection: Client
 
     def __init__(
         self, queue: str, client: Client, settings: Settings, registry: Registry, endpoint_of: Callable[[str], str]
@@ -69,7 +68,6 @@ class Worker(RqWorker):
         self._settings, self._registry, self._endpoint_of = settings, registry, endpoint_of
         self._jobs = Jobs(client, Keys(settings.prefix))
         self._stopping = threading.Event()
-        self._report_pipe = (-1, -1)
         self._next_beat_s = self._next_look_s = 0.0
         super().__init__(
             [Queue(queue, client)],
@@ -132,6 +130,10 @@ class Worker(RqWorker):
             )
         except DequeueTimeout:
             return False
+        except ValueError as error:
+            # RQ could not read what it keeps of the job, and says in the error which one it was.
+            self._refuse_unreadable(getattr(error, "job_id", ""))
+            return True
         assert found is not None
         job, queue = found
         assert isinstance(job, Job)
@@ -149,15 +151,12 @@ class Worker(RqWorker):
 
     def execute_job(self, job: Job, queue: Queue) -> None:
         """Takes the job, has a work-horse run it, and sees to it that it ends with an outcome."""
-        execution = self.prepare_execution(job)
-        attempt = JobAttempt(self._settings, self._jobs, job.id, execution.id, self._endpoint_of)
         readable = job.make_readable()
-        job.attempt = attempt
         try:
-            self.prepare_job_execution(job, remove_from_intermediate_queue=True)
+            execution, attempt = self._take(job, queue)
         except Fenced as refused:
             log.warning("not run: %s", refused)
-            self._let_go(job, queue, execution)
+            self.connection.lrem(queue.intermediate_queue_key, 1, job.id)
             return
         try:
             if not readable:
@@ -171,25 +170,54 @@ class Worker(RqWorker):
             self.monitor_work_horse(job, queue, execution)
         self.set_state(WorkerStatus.IDLE)
 
+    def _refuse_unreadable(self, job_id: str) -> None:
+        """Fails a job whose part in RQ is broken; left alone it would come back from every sweep and break us again."""
+        log.error("RQ's part of job %s cannot be read", job_id)
+        claim = Claim(job_id, secrets.token_hex(16))
+        attempt = JobAttempt(self._settings, self._registry, self._jobs, claim, self._endpoint_of)
+        try:
+            attempt.start([("LREM", self.queues[0].intermediate_queue_key, 1, job_id)])
+            attempt.decide(Refused(ErrorType.TASK_UNAVAILABLE, "The worker cannot read the job.").outcome)
+            attempt.end([("DEL", Job.key_for(job_id))])
+        except Fenced:
+            self.connection.lrem(self.queues[0].intermediate_queue_key, 1, job_id)
+
+    def _take(self, job: Job, queue: Queue) -> tuple[Execution, JobAttempt]:
+        """What RQ does in two steps when a job starts, and our claim, in one. Raises: Fenced, StoreUnavailable."""
+        ttl_s = self.get_heartbeat_ttl(job)
+        with self.connection.pipeline() as pipe:
+            execution = Execution.create(job, ttl_s, pipeline=pipe, worker_name=self.name)
+            claim = Claim(job.id, execution.id)
+            job.attempt = attempt = JobAttempt(self._settings, self._registry, self._jobs, claim, self._endpoint_of)
+            self.set_state(WorkerStatus.BUSY, pipeline=pipe)
+            self.heartbeat(WORKER_TTL_S + 60, pipeline=pipe)
+            job.heartbeat(now(), ttl_s, pipeline=pipe)
+            job.prepare_for_execution(self.name, pipeline=pipe)
+            pipe.persist(job.key)
+            pipe.lrem(queue.intermediate_queue_key, 1, job.id)
+            pipe.execute()
+        self.executions[execution.id] = execution
+        return execution, attempt
+
     def monitor_work_horse(self, job: Job, queue: Queue, execution: Execution) -> None:
         """Waits for the work-horse; where it dies before its outcome is written, that is done here.
 
         Once the task has ended no time limit counts any more: a work-horse may wait for a store that is away.
         """
         assert job.timeout is not None
-        kill_at_s = monotonic_s() + job.timeout + KILL_GRACE_S
-        overdue, said = False, b""
-        while not self._horse_ended():
-            said += self._heard()
-            if not said and monotonic_s() >= kill_at_s:
+        kill_at_s, overdue = monotonic_s() + job.timeout + KILL_GRACE_S, False
+        while os.waitpid(self._horse_pid, os.WNOHANG)[0] == 0:
+            self._pipe.wait(MONITOR_INTERVAL_S)
+            self._pipe.listen()
+            if not self._pipe.has_ended and monotonic_s() >= kill_at_s:
                 overdue = True
                 self.kill_horse()
             self._beat(job, execution)
-        said += self._heard()
-        os.close(self._report_pipe[0])
+        self._pipe.listen()
+        self._pipe.close()
         self._horse_pid = 0
         self.executions.pop(execution.id, None)
-        if _WRITTEN in said:
+        if self._pipe.has_written:
             return
         stopped = self._stopped_job_id == job.id
         self._stopped_job_id = None
@@ -198,44 +226,29 @@ class Worker(RqWorker):
         self._settle(job, execution, outcome)
 
     def fork_work_horse(self, job: Job, queue: Queue) -> None:
-        self._report_pipe = os.pipe()
-        os.set_blocking(self._report_pipe[0], False)
+        self._pipe = ReportPipe()
         super().fork_work_horse(job, queue)
-        os.close(self._report_pipe[1])
+        self._pipe.listen_only()
 
     def get_heartbeat_ttl(self, job: Job, working_time: float = 0.0) -> int:
-        """The lease: an execution without a heartbeat for this many seconds is lost."""
-        return self._settings.lease_s
-
-    def _horse_ended(self) -> bool:
-        """Whether the work-horse is no more; waits a second at most, and less where it says something."""
-        select.select([self._report_pipe[0]], [], [], MONITOR_INTERVAL_S)
-        pid, _ = os.waitpid(self._horse_pid, os.WNOHANG)
-        return pid == self._horse_pid
-
-    def _heard(self) -> bytes:
-        """What the work-horse has said since. A process that the task left behind may hold the pipe open."""
-        try:
-            return os.read(self._report_pipe[0], 16)
-        except BlockingIOError:
-            return b""
+        """Longer than our own lease, so that RQ's clean-up, which `rq info` runs too, never judges before a sweep."""
+        return 4 * self._settings.lease_s + 60
 
     def _beat(self, job: Job, execution: Execution) -> None:
+        """Says that the job is alive. Where it was given to somebody else meanwhile, its work-horse is ended."""
         if monotonic_s() < self._next_beat_s:
             return
-        self._next_beat_s = monotonic_s() + self._settings.lease_s / 3
+        self._next_beat_s = monotonic_s() + self._settings.lease_s / 4
+        assert isinstance(job.attempt, JobAttempt)
         try:
+            is_ours = job.attempt.beat()
             self.maintain_heartbeats(job, execution)
-        except redis.RedisError as error:
+        except (redis.RedisError, StoreUnavailable) as error:
             log.warning("no heartbeat for job %s: %s", job.id, error)
-
-    def _let_go(self, job: Job, queue: Queue, execution: Execution) -> None:
-        """Undoes what RQ noted of a job that is not ours to run."""
-        with self.connection.pipeline() as pipe:
-            self.cleanup_execution(job, pipeline=pipe, execution=execution)
-            pipe.lrem(queue.intermediate_queue_key, 1, job.id)
-            self.set_state(WorkerStatus.IDLE, pipeline=pipe)
-            pipe.execute()
+            return
+        if not is_ours:
+            log.warning("job %s is not ours any more; its work-horse is ended", job.id)
+            self.kill_horse()
 
     # -- one job, in the work-horse ------------------------------------------------------------------------
 
@@ -246,9 +259,9 @@ class Worker(RqWorker):
     def perform_job(self, job: Job, queue: Queue, execution: Execution) -> bool:
         assert job.run is not None
         outcome = job.run()
-        os.write(self._report_pipe[1], _ENDED)
+        self._pipe.say_ended()
         self._settle(job, execution, outcome)
-        os.write(self._report_pipe[1], _WRITTEN)
+        self._pipe.say_written()
         return outcome.status is Status.SUCCEEDED
 
     def _run(self, job: Job, attempt: JobAttempt, call: Callable[[], object]) -> Outcome:
@@ -264,29 +277,25 @@ class Worker(RqWorker):
     # -- the end of one job, in either ---------------------------------------------------------------------
 
     def _settle(self, job: Job, execution: Execution, outcome: Outcome) -> None:
-        """Writes the outcome, the webhook and RQ's bookkeeping in one step, through `JobAttempt.finish`."""
+        """Writes how the attempt ended, the webhook and RQ's books in one step, through `JobAttempt.end`."""
         assert isinstance(job.attempt, JobAttempt)
-        job.attempt.outcome = outcome
-        job.ended_at = now()
-        ttl_s, times = self._settings.result_ttl_s, (execution.id, execution.created_at, job.ended_at)
+        job.attempt.decide(outcome)
+        retry_in_s = job.attempt.retry_in_s
         with self.connection.pipeline() as pipe:
             if outcome.status is Status.SUCCEEDED:
                 self.increment_successful_job_count(pipe)
-                job._handle_success(ttl_s, pipe, self.name, *times)
-                job.cleanup(ttl_s, pipeline=pipe, remove_from_queue=False)
-                registry = job.finished_job_registry
+                note_success(pipe, job, execution, self.name, self._settings.result_ttl_s)
             else:
                 self.increment_failed_job_count(pipe)
-                job.set_status(JobStatus.FAILED, pipeline=pipe)
-                job._handle_failure(outcome.body.decode(), pipe, self.name, *times)
-                registry = job.failed_job_registry
-            if job.started_at is not None:
-                self.increment_total_working_time(job.ended_at - job.started_at, pipe)
-            self.cleanup_execution(job, pipeline=pipe, execution=execution)
-            # RQ trims this list in its maintenance, which we do not run: it may fail jobs that are well.
-            pipe.zremrangebyscore(registry.key, "-inf", current_timestamp())
+                if retry_in_s is None:
+                    note_failure(pipe, job, execution, self.name, outcome.body.decode())
+                else:
+                    note_retry(pipe, job, execution, Queue(job.origin, self.connection), delayed=retry_in_s > 0)
             try:
                 pipe.execute()
             except Fenced as refused:
                 log.warning("%s", refused)
-        log.info("job %s: %s", job.id, outcome.status)
+                return
+        self.executions.pop(execution.id, None)
+        again = "" if retry_in_s is None else f", runs again in {retry_in_s:g} s"
+        log.info("job %s: %s%s", job.id, outcome.status, again)

@@ -80,9 +80,7 @@ def attempt_at(deployment: Deployment, job_id: str, execution: str, settings: Se
     return JobAttempt(used, jobs_of(deployment), job_id, execution, endpoint_of)
 
 
-def ended(
-    deployment: Deployment, client: FlaskClient, url: str, outcome: Outcome | None = None, **changes: str
-) -> str:
+def ended(deployment: Deployment, client: FlaskClient, url: str, outcome: Outcome | None = None, **changes: str) -> str:
     """The id of a job that has just ended, its webhook to `url` in the outbox. `changes` are settings of its worker."""
     job_id = submit(client, n=1, callback_url=url)
     attempt = attempt_at(deployment, job_id, f"execution of {job_id}", Settings.from_env({**deployment.env, **changes}))

@@ -120,3 +120,15 @@ def _circle() -> list[Any]:
     circle: list[Any] = []
     circle.append(circle)
     return circle
+
+
+@task(retries=2, retry_delays_s=(0,))
+def try_again_at_once(fail: bool) -> str:
+    if fail:
+        raise ValueError
+    return "done"
+
+
+@task(retries=1, retry_delays_s=(3600,))
+def try_again_later() -> None:
+    raise ValueError

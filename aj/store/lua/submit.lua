@@ -1,10 +1,10 @@
 -- Accepts one submission: the job's hash, its idempotency record, RQ's job and queue entry, or none of them.
--- KEYS  1 job hash  2 RQ's queue list  3 idempotency record (absent without a key)
+-- KEYS  1 job hash  2 RQ's queue list  3 active jobs  4 idempotency record (absent without a key)
 -- ARGV  1 job id  2 fingerprint of the payload  3 life of the idempotency record, s
 --       4 most entries that may wait  5 count n of the words of the job hash  6 .. 5+n field, value, ...
 --       then RQ's commands, the queue push last
 -- Returns {'created' | 'replayed' | 'mismatch' | 'full', job id}
-local known = KEYS[3] and redis.call('HMGET', KEYS[3], 'job', 'fingerprint') or {false, false}
+local known = KEYS[4] and redis.call('HMGET', KEYS[4], 'job', 'fingerprint') or {false, false}
 if known[1] and known[1] ~= ARGV[1] then
     return {known[2] == ARGV[2] and 'replayed' or 'mismatch', known[1]}
 end
@@ -15,11 +15,12 @@ end
 if redis.call('LLEN', KEYS[2]) >= tonumber(ARGV[4]) then
     return {'full', ''}
 end
-local words = tonumber(ARGV[5])
-redis.call('HSET', KEYS[1], 'created_ms', now_ms(), unpack(ARGV, 6, 5 + words))
-if KEYS[3] then
-    redis.call('HSET', KEYS[3], 'job', ARGV[1], 'fingerprint', ARGV[2])
-    redis.call('EXPIRE', KEYS[3], ARGV[3])
+local words, now = tonumber(ARGV[5]), now_ms()
+redis.call('HSET', KEYS[1], 'created_ms', now, unpack(ARGV, 6, 5 + words))
+redis.call('ZADD', KEYS[3], now, ARGV[1])
+if KEYS[4] then
+    redis.call('HSET', KEYS[4], 'job', ARGV[1], 'fingerprint', ARGV[2])
+    redis.call('EXPIRE', KEYS[4], ARGV[3])
 end
 run_commands(6 + words)
 return {'created', ARGV[1]}

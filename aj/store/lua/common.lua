@@ -1,5 +1,5 @@
--- Runs commands that RQ's own code made, behind a guard that has just been passed. Put before the scripts
--- that need it. ARGV from `first`: for each command the count of its words, then the words.
+-- Put before every script. `run_commands` runs commands that RQ's own code made, behind a guard that has just
+-- been passed. ARGV from `first`: for each command the count of its words, then the words.
 local function run_commands(first)
     local at = first
     while at <= #ARGV do

@@ -1,0 +1,138 @@
+"""What a sweep asks of the store: what is stuck, and how it is freed. Each step is safe to take from many sweeps."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import Any
+
+from rq.exceptions import NoSuchJobError
+from rq.executions import Execution
+
+from aj.job import Job as OurJob
+from aj.store.client import Client, commands_of, errors_converted
+from aj.store.jobs import job_from
+from aj.store.keys import Keys
+from aj.store.ledger import note_failure, note_queued, note_retry
+from aj.store.rq_classes import Attempt, Job, Queue
+from aj.store.scripts import Script, flattened
+
+log = logging.getLogger("aj.store")
+MOST_AT_A_TIME = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """What one look brought: the store's time, ids of jobs whose lease is over, ids of delayed jobs that are due."""
+
+    now_ms: int
+    lapsed: list[str]
+    due: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A job with the execution that holds it."""
+
+    job: OurJob
+    execution: str
+
+
+class Recovery:
+    """Stuck jobs of one deployment."""
+
+    def __init__(self, client: Client, keys: Keys) -> None:
+        self._client, self._keys = client, keys
+        self._look = Script(client, "look_for_trouble")
+        self._promote = Script(client, "promote")
+        self._rescue = Script(client, "rescue")
+        self._scan_from = 0
+
+    def look(self) -> Trouble:
+        """Raises: StoreUnavailable."""
+        now_ms, lapsed, due = self._look([self._keys.leases, self._keys.delayed], [MOST_AT_A_TIME])
+        return Trouble(now_ms, [each.decode() for each in lapsed], [each.decode() for each in due])
+
+    def held(self, job_id: str) -> Held | None:
+        """The job and its execution, if it runs. Raises: StoreUnavailable."""
+        with errors_converted():
+            fields: Any = self._client.hgetall(self._keys.job(job_id))
+        if not fields or fields[b"status"] != b"running":
+            return None
+        return Held(job_from(job_id, fields), fields[b"execution"].decode())
+
+    def drop_lease(self, job_id: str) -> None:
+        """Forgets a lease whose job does not run. Raises: StoreUnavailable."""
+        with errors_converted():
+            self._client.zrem(self._keys.leases, job_id)
+
+    def end_attempt(self, held: Held, attempt: Attempt, reason: str, retry_in_s: float | None) -> None:
+        """Ends a lost attempt in RQ's books and, through `attempt`, in ours. Raises: Fenced, StoreUnavailable."""
+        with errors_converted():
+            job = self._rq_job(held.job.id)
+            if job is None:
+                attempt.end([("DEL", Job.key_for(held.job.id))])
+                return
+            job.attempt = attempt
+            execution = self._rq_execution(held)
+            with self._client.pipeline() as pipe:
+                if retry_in_s is None:
+                    note_failure(pipe, job, execution, "", reason)
+                else:
+                    note_retry(pipe, job, execution, Queue(job.origin, self._client), delayed=retry_in_s > 0)
+                pipe.execute()
+
+    def promote(self, job_id: str) -> bool:
+        """Moves a delayed job that is due into its queue; False where that was done. Raises: StoreUnavailable."""
+        with errors_converted():
+            job = self._rq_job(job_id)
+            commands: list[tuple[Any, ...]] = []
+            if job is not None:
+                with self._client.pipeline() as pipe:
+                    note_queued(pipe, job, Queue(job.origin, self._client))
+                    commands = commands_of(pipe)
+        return bool(self._promote([self._keys.job(job_id), self._keys.delayed], [job_id, *flattened(commands)]))
+
+    def taken(self, queue: str) -> list[str]:
+        """Ids that workers took from `queue` and have not started. Raises: StoreUnavailable."""
+        with errors_converted():
+            ids: Any = self._client.lrange(Queue(queue, self._client).intermediate_queue_key, 0, MOST_AT_A_TIME - 1)
+        return [each.decode() for each in ids]
+
+    def rescue(self, queue: str, job_id: str) -> bool:
+        """Puts a job that was taken and not started back to the head of its queue. Raises: StoreUnavailable."""
+        lists = Queue(queue, self._client)
+        return bool(self._rescue([self._keys.job(job_id), lists.key, lists.intermediate_queue_key], [job_id]))
+
+    def orphans(self) -> list[str]:
+        """Active jobs that RQ knows nothing of, as after `rq empty`; looks at a hundred jobs a call, in turn.
+
+        Raises: StoreUnavailable.
+        """
+        with errors_converted():
+            found: Any = self._client.zrange(self._keys.active, self._scan_from, self._scan_from + MOST_AT_A_TIME - 1)
+            ids = [each.decode() for each in found]
+            self._scan_from = self._scan_from + len(ids) if len(ids) == MOST_AT_A_TIME else 0
+            with self._client.pipeline(transaction=False) as pipe:
+                for job_id in ids:
+                    pipe.exists(Job.key_for(job_id))
+                known = pipe.execute() if ids else []
+        return [job_id for job_id, exists in zip(ids, known, strict=True) if not exists]
+
+    def _rq_job(self, job_id: str) -> Job | None:
+        """RQ's part of a job, or None where there is none or it cannot be read."""
+        try:
+            job = Job.fetch(job_id, connection=self._client)
+        except NoSuchJobError:
+            return None
+        except ValueError as error:
+            log.warning("RQ's part of job %s cannot be read: %s", job_id, error)
+            return None
+        assert isinstance(job, Job)
+        return job
+
+    def _rq_execution(self, held: Held) -> Execution:
+        try:
+            return Execution.fetch(held.execution, held.job.id, connection=self._client)
+        except ValueError:
+            return Execution(held.execution, held.job.id, connection=self._client)

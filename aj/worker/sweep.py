@@ -1,0 +1,119 @@
+"""Sweep: sees to jobs that nobody sees to any more, every second, from every worker process.
+
+A running job whose lease is over is lost, or runs again where its task has retries. A job that was taken from the
+queue and not started goes back to its head. A delayed job goes into its queue when it is due. RQ's own clean-up
+does none of this in time, and is not safe to run from two processes; every step here is.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from uuid import uuid4
+
+from aj.clock import monotonic_s
+from aj.errors import StoreUnavailable
+from aj.execute import lost
+from aj.registry import Registry
+from aj.settings import Settings
+from aj.store import Claim, Fenced, Jobs, Recovery
+from aj.store.recovery import Held
+from aj.worker.attempt import JobAttempt
+
+log = logging.getLogger("aj.sweep")
+
+INTERVAL_S = 1.0
+STRANDED_AFTER_S = 2.0
+
+
+class Sweep:
+    """Looks for stuck jobs of the deployment's queues."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        registry: Registry,
+        jobs: Jobs,
+        recovery: Recovery,
+        endpoint_of: Callable[[str], str],
+    ) -> None:
+        self._settings, self._registry, self._jobs, self._recovery = settings, registry, jobs, recovery
+        self._endpoint_of = endpoint_of
+        self._in_touch_since_s = monotonic_s()
+        self._first_seen_s: dict[tuple[str, str], float] = {}
+        self._orphans: set[str] = set()
+
+    def __call__(self, stop: threading.Event) -> None:
+        """Works until `stop` is set."""
+        while not stop.wait(INTERVAL_S):
+            try:
+                self.once()
+            except StoreUnavailable:
+                # Workers cannot have renewed their leases either: they get a whole lease to do so.
+                self._in_touch_since_s = monotonic_s() + INTERVAL_S
+
+    def once(self) -> None:
+        """One sweep. Raises: StoreUnavailable."""
+        trouble = self._recovery.look()
+        if monotonic_s() - self._in_touch_since_s >= self._settings.lease_s:
+            for job_id in trouble.lapsed:
+                self._one(self._end_lapsed, job_id, trouble.now_ms)
+        for job_id in trouble.due:
+            self._one(self._promote, job_id, trouble.now_ms)
+        for queue in self._settings.queues:
+            self._rescue_stranded(queue)
+        found = set(self._recovery.orphans())
+        for job_id in found & self._orphans:
+            self._one(self._end_orphan, job_id, trouble.now_ms)
+        self._orphans = found
+
+    def _one(self, see_to: Callable[[str, int], None], job_id: str, now_ms: int) -> None:
+        """Sees to one job; one that cannot be helped must not keep the others waiting. Raises: StoreUnavailable."""
+        try:
+            see_to(job_id, now_ms)
+        except Fenced:
+            log.debug("job %s: its worker lives, or another sweep was quicker", job_id)
+        except StoreUnavailable:
+            raise
+        except Exception:
+            log.exception("job %s cannot be helped", job_id)
+
+    def _promote(self, job_id: str, now_ms: int) -> None:
+        if self._recovery.promote(job_id):
+            log.info("job %s: its delay is over, it is queued again", job_id)
+
+    def _end_lapsed(self, job_id: str, now_ms: int) -> None:
+        held = self._recovery.held(job_id)
+        if held is None:
+            self._recovery.drop_lease(job_id)
+            return
+        self._end(held, now_ms, Claim(job_id, held.execution, only_lapsed=True))
+
+    def _end(self, held: Held, now_ms: int, claim: Claim) -> None:
+        attempt = JobAttempt(self._settings, self._registry, self._jobs, claim, self._endpoint_of)
+        attempt.hold(held.job, now_ms)
+        outcome = lost()
+        attempt.decide(outcome)
+        self._recovery.end_attempt(held, attempt, outcome.body.decode(), attempt.retry_in_s)
+        log.warning(
+            "job %s: nobody ran it any more: %s", held.job.id, "lost" if attempt.retry_in_s is None else "again"
+        )
+
+    def _rescue_stranded(self, queue: str) -> None:
+        """An entry is stranded when two looks, some time apart, find it: a live worker starts it within a moment."""
+        now_s, taken = monotonic_s(), self._recovery.taken(queue)
+        for job_id in taken:
+            if now_s - self._first_seen_s.setdefault((queue, job_id), now_s) < STRANDED_AFTER_S:
+                continue
+            if self._recovery.rescue(queue, job_id):
+                log.warning("job %s: it was taken and not started; it is back in the queue", job_id)
+        gone = [key for key in self._first_seen_s if key[0] == queue and key[1] not in taken]
+        for key in gone:
+            del self._first_seen_s[key]
+
+    def _end_orphan(self, job_id: str, now_ms: int) -> None:
+        """A queued job without RQ's part can never run. It was seen twice before it is judged."""
+        claim = Claim(job_id, uuid4().hex)
+        job, _ = self._jobs.start(claim, self._settings.lease_s, [])
+        self._end(Held(job, claim.execution), now_ms, claim)
