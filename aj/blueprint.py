@@ -19,14 +19,14 @@ from werkzeug.routing import RequestRedirect
 from aj import clock
 from aj.body import parse_object, read_body
 from aj.egress import Egress
-from aj.errors import JobGone, JobUnknown, Problem, SettingsError, UnsupportedMedia
+from aj.errors import JobGone, JobUnknown, NotReady, Problem, SettingsError, UnsupportedMedia
 from aj.headers import idempotency_key
 from aj.job import is_job_id, to_json
 from aj.pace import retry_after_s
 from aj.problems import http_exception_response, internal_error_response, problem_response
 from aj.registry import Registry
 from aj.settings import Settings
-from aj.store import Found, Jobs, Keys, connect
+from aj.store import Found, Jobs, Keys, connect, unready_because
 from aj.submit import Submit
 from aj.version import USER_AGENT
 
@@ -41,6 +41,7 @@ class Api:
     settings: Settings
     submit: Submit
     find: Callable[[str], Found]
+    unready_because: Callable[[], dict[str, str]]
 
 
 class JobsBlueprint(Blueprint):
@@ -56,6 +57,8 @@ class JobsBlueprint(Blueprint):
         self._settings, self._owns_app = settings, owns_app
         self.add_url_rule("/jobs", "submit", _submit_job, methods=["POST"])
         self.add_url_rule("/jobs/<string:job_id>", "status", _job_status)
+        self.add_url_rule("/healthz", "health", _health)
+        self.add_url_rule("/readyz", "ready", _ready)
         self.register_error_handler(Problem, problem_response)
         self.register_error_handler(HTTPException, http_exception_response)
         self.register_error_handler(Exception, _unforeseen)
@@ -80,9 +83,11 @@ def make_api(settings: Settings) -> Api:
     for task in registry:
         if task.queue is not None and task.queue not in settings.queues:
             raise SettingsError(f"task {task.name!r} names the queue {task.queue!r}, which AJ_QUEUES lacks")
-    jobs = Jobs(connect(settings.redis_url), Keys(settings.prefix))
+    client = connect(settings.redis_url)
+    jobs = Jobs(client, Keys(settings.prefix))
     egress = Egress(settings.callback_allow, settings.callback_timeout_s, USER_AGENT)
-    return Api(settings, Submit(settings, registry, jobs, egress.check_url), jobs.find)
+    submit = Submit(settings, registry, jobs, egress.check_url)
+    return Api(settings, submit, jobs.find, partial(unready_because, client, settings.queues))
 
 
 def _submit_job() -> Response:
@@ -117,6 +122,23 @@ def _job_status(job_id: str) -> Response:
         answer.headers["Retry-After"] = str(retry_after_s(found.age_s))
     answer.set_etag(blake2b(document, digest_size=16).hexdigest())
     answer.make_conditional(request)
+    return answer
+
+
+def _health() -> Response:
+    """The process answers; nothing else is asked."""
+    return _uncached(_json(to_json({"status": "ok"}), 200))
+
+
+def _ready() -> Response:
+    wrong = _api().unready_because()
+    if wrong:
+        raise NotReady("; ".join(f"{name}: {what}" for name, what in wrong.items()), wrong)
+    return _uncached(_json(to_json({"status": "ready"}), 200))
+
+
+def _uncached(answer: Response) -> Response:
+    answer.headers["Cache-Control"] = "no-store"
     return answer
 
 

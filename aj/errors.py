@@ -15,7 +15,7 @@
         ├── 413 BodyTooLarge
         ├── 415 UnsupportedMedia
         ├── 422 Invalid, KeyReused
-        └── 503 QueueFull, StoreUnavailable
+        └── 503 QueueFull, StoreUnavailable, NotReady
 
 This file holds the words only: it imports nothing of ours and knows no framework.
 A message names the value, the limit and the next step, and never holds a secret.
@@ -142,3 +142,13 @@ class QueueFull(Problem):
 
 class StoreUnavailable(Problem):
     slug, title, status, retryable = "store-unavailable", "The job store cannot be used at the moment", 503, True
+
+
+class NotReady(Problem):
+    """The deployment cannot keep its promises at the moment; `checks` says why, by name."""
+
+    slug, title, status, retryable = "not-ready", "The deployment is not ready", 503, True
+
+    def __init__(self, detail: str, checks: dict[str, str]) -> None:
+        super().__init__(detail)
+        self.checks = checks

@@ -8,7 +8,7 @@ from typing import Any
 from flask import Response
 from werkzeug.exceptions import HTTPException
 
-from aj.errors import FieldError, Invalid, JobGone, Problem
+from aj.errors import FieldError, Invalid, JobGone, NotReady, Problem
 from aj.job import to_json
 
 MEDIA_TYPE = "application/problem+json"
@@ -23,6 +23,8 @@ def problem_response(problem: Problem) -> Response:
         extra["errors"] = [_field(each) for each in problem.errors]
     if isinstance(problem, JobGone):
         extra["expired_at"] = problem.expired_at
+    if isinstance(problem, NotReady):
+        extra["checks"] = problem.checks
     answer = _document(TYPE_PREFIX + problem.slug, problem.title, problem.status, problem.detail, extra)
     if problem.retryable:
         answer.headers["Retry-After"] = str(RETRY_AFTER_S)

@@ -11,6 +11,7 @@ from aj.app import create_app
 from aj.errors import SettingsError
 from aj.local.embedded import ensure_store
 from aj.settings import Settings
+from aj.store import connect, refuse_unfit
 
 
 def make_app() -> Flask:
@@ -19,7 +20,9 @@ def make_app() -> Flask:
     A setting that is wrong ends the process with one line and exit code 2.
     """
     try:
-        return create_app(ensure_store(Settings.from_env(os.environ), os.environ))
+        settings = ensure_store(Settings.from_env(os.environ), os.environ)
+        refuse_unfit(connect(settings.redis_url))
+        return create_app(settings)
     except SettingsError as error:
         print(f"aj: {error}", file=sys.stderr)
         raise SystemExit(2) from None

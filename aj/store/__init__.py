@@ -1,6 +1,7 @@
 """The one room that knows Redis and RQ's keys. Above it nobody sees either."""
 
 from aj.store.client import Client, connect, patiently
+from aj.store.health import refuse_unfit, unready_because
 from aj.store.jobs import Claim, Fenced, Found, Jobs, Key, Place, Verdict, Webhook
 from aj.store.keys import Keys
 from aj.store.outbox import Delivery, News, Outbox
@@ -23,4 +24,6 @@ __all__ = [
     "Webhook",
     "connect",
     "patiently",
+    "refuse_unfit",
+    "unready_because",
 ]

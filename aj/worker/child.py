@@ -15,7 +15,7 @@ from aj.errors import SettingsError
 from aj.local.embedded import ensure_store
 from aj.registry import Registry
 from aj.settings import Settings
-from aj.store import Jobs, Keys, Outbox, Recovery, connect
+from aj.store import Jobs, Keys, Outbox, Recovery, connect, refuse_unfit
 from aj.version import USER_AGENT
 from aj.worker.fleet import EXIT_SETTINGS
 from aj.worker.rq_worker import Worker
@@ -28,6 +28,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         settings = ensure_store(Settings.from_env(os.environ), os.environ)
         client, keys = connect(settings.redis_url, for_worker=True), Keys(settings.prefix)
+        refuse_unfit(client)
         if arguments[0] == "deliveries":
             egress = Egress(settings.callback_allow, settings.callback_timeout_s, USER_AGENT)
             Deliver(settings, Outbox(client, keys), egress)(_stop_event())

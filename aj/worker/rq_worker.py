@@ -52,7 +52,7 @@ LOOK_INTERVAL_S = 1
 MONITOR_INTERVAL_S = 1
 KILL_GRACE_S = 5
 LONGEST_PAUSE_S = 10.0
-WORKER_TTL_S = 30
+WORKER_LIFE_S = 30
 
 
 class Worker(RqWorker):
@@ -76,11 +76,8 @@ class Worker(RqWorker):
             serializer=JSONSerializer,
             default_result_ttl=settings.result_ttl_s,
             job_monitoring_interval=MONITOR_INTERVAL_S,
-            worker_ttl=WORKER_TTL_S,
             log_job_description=False,
         )
-
-    # -- the loop ------------------------------------------------------------------------------------------
 
     def run(self) -> None:
         """Works until a signal asks it to stop; a job under way then comes to its end first.
@@ -106,6 +103,10 @@ class Worker(RqWorker):
     def request_stop(self, signum: int, frame: FrameType | None) -> None:
         """Only notes the wish: an exception here could strand a job between RQ's lists."""
         self._stopping.set()
+
+    def heartbeat(self, timeout: int | None = None, pipeline: redis.client.Pipeline | None = None) -> None:
+        """RQ gives a worker many minutes after its last sign of life; an operator wants to know sooner."""
+        super().heartbeat(WORKER_LIFE_S, pipeline=pipeline)
 
     @property
     def dequeue_timeout(self) -> int:
@@ -146,8 +147,6 @@ class Worker(RqWorker):
             self.teardown()
         except redis.RedisError as error:
             log.warning("left without a word to the store: %s", error)
-
-    # -- one job, in the worker ----------------------------------------------------------------------------
 
     def execute_job(self, job: Job, queue: Queue) -> None:
         """Takes the job, has a work-horse run it, and sees to it that it ends with an outcome."""
@@ -190,7 +189,7 @@ class Worker(RqWorker):
             claim = Claim(job.id, execution.id)
             job.attempt = attempt = JobAttempt(self._settings, self._registry, self._jobs, claim, self._endpoint_of)
             self.set_state(WorkerStatus.BUSY, pipeline=pipe)
-            self.heartbeat(WORKER_TTL_S + 60, pipeline=pipe)
+            self.heartbeat(pipeline=pipe)
             job.heartbeat(now(), ttl_s, pipeline=pipe)
             job.prepare_for_execution(self.name, pipeline=pipe)
             pipe.persist(job.key)
@@ -250,8 +249,6 @@ class Worker(RqWorker):
             log.warning("job %s is not ours any more; its work-horse is ended", job.id)
             self.kill_horse()
 
-    # -- one job, in the work-horse ------------------------------------------------------------------------
-
     def main_work_horse(self, job: Job, queue: Queue) -> None:
         die_with_parent(self.pid or 0, signal.SIGKILL)
         super().main_work_horse(job, queue)
@@ -273,8 +270,6 @@ class Worker(RqWorker):
                 return execute(call, limits, deadline_s, attempt.report)
         except TimedOut:
             return timed_out(job.timeout)
-
-    # -- the end of one job, in either ---------------------------------------------------------------------
 
     def _settle(self, job: Job, execution: Execution, outcome: Outcome) -> None:
         """Writes how the attempt ended, the webhook and RQ's books in one step, through `JobAttempt.end`."""
