@@ -52,7 +52,8 @@ def unready_because(client: Client, queues: Sequence[str]) -> dict[str, str]:
             workers = [sorted(each) for each in pipe.execute()]
             for name in (name for names in workers for name in names):
                 pipe.exists(name)
-            alive = iter(pipe.execute())
+            signs = iter(pipe.execute())
+            alive = [[next(signs) for _ in names] for names in workers]
     except redis.RedisError as error:
         return {"store": f"cannot be used: {type(error).__name__}"}
     wrong: dict[str, str] = {}
@@ -61,7 +62,7 @@ def unready_because(client: Client, queues: Sequence[str]) -> dict[str, str]:
     policy = info.get("maxmemory_policy", SOUND_POLICY)
     if policy != SOUND_POLICY:
         wrong["eviction"] = f"maxmemory-policy is {policy}; it must be {SOUND_POLICY}"
-    idle = [queue for queue, names in zip(queues, workers, strict=True) if not any([next(alive) for _ in names])]
+    idle = [queue for queue, living in zip(queues, alive, strict=True) if not any(living)]
     if idle:
         wrong["workers"] = f"no worker is alive for {', '.join(idle)}"
     return wrong

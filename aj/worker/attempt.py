@@ -24,6 +24,7 @@ log = logging.getLogger("aj.worker")
 # How long a finished outcome is held for a store that is away.
 END_FOR_S = 300.0
 START_FOR_S = 10.0
+SILENT_FOR_S = 10.0
 RETRYABLE = frozenset({ErrorType.TASK_FAILED, ErrorType.TIMED_OUT, ErrorType.LOST})
 
 
@@ -35,7 +36,7 @@ class JobAttempt:
     ) -> None:
         self._settings, self._registry, self._jobs, self.claim = settings, registry, jobs, claim
         self._endpoint_of = endpoint_of
-        self._clock_offset_s = 0.0
+        self._clock_offset_s = self._silent_until_s = 0.0
         self._outcome: Outcome | None = None
         self.retry_in_s: float | None = None
         self.job: Job | None = None
@@ -56,9 +57,13 @@ class JobAttempt:
 
     def report(self, progress: bytes) -> None:
         """Passes a progress report on; where the store is away it is dropped, since no task fails for a report."""
+        if clock.monotonic_s() < self._silent_until_s:
+            return
         try:
             self._jobs.report_progress(self.claim, progress)
         except StoreUnavailable as error:
+            # A frozen store takes seconds to give up on; a task that reports often must not spend its time so.
+            self._silent_until_s = clock.monotonic_s() + SILENT_FOR_S
             log.warning("a progress report of job %s is lost: %s", self.claim.job_id, error)
 
     def decide(self, outcome: Outcome) -> None:
