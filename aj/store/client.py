@@ -18,6 +18,7 @@ from redis.retry import Retry
 
 from aj.clock import monotonic_s
 from aj.errors import SettingsError, StoreUnavailable
+from aj.store.breaker import Breaker
 
 log = logging.getLogger("aj.store")
 Reply = TypeVar("Reply")
@@ -27,6 +28,7 @@ CONNECT_TIMEOUT_S = 1.0
 REPLY_TIMEOUT_S = 1.2
 # A worker waits in BLMOVE for up to 2 s, and nobody waits for a worker.
 WORKER_REPLY_TIMEOUT_S = 10.0
+AWAY = "The job store cannot be used at the moment; try again a little later."
 
 
 class Pipeline(redis.client.Pipeline):
@@ -58,7 +60,9 @@ class Pipeline(redis.client.Pipeline):
 
 
 class Client(redis.Redis):
-    """A Redis client whose pipelines are `Pipeline`s."""
+    """A Redis client whose pipelines are `Pipeline`s. One that serves requests has a `breaker`."""
+
+    breaker: Breaker | None = None
 
     def pipeline(self, transaction: bool = True, shard_hint: str | None = None) -> Pipeline:
         return Pipeline(self.connection_pool, self.response_callbacks, transaction, shard_hint)
@@ -90,19 +94,27 @@ def connect(url: str | None, *, for_worker: bool = False) -> Client:
         )
     except ValueError as error:
         raise SettingsError(f"AJ_REDIS_URL cannot be understood: {error}") from None
+    if not for_worker:
+        client.breaker = Breaker()
     if client.get_encoder().decode_responses:
         raise SettingsError("AJ_REDIS_URL asks for decode_responses, with which RQ cannot work: leave it out")
     return client
 
 
 @contextmanager
-def errors_converted() -> Iterator[None]:
+def errors_converted(breaker: Breaker | None = None) -> Iterator[None]:
     """Turns whatever redis-py raises into `StoreUnavailable`, the cause kept for the log."""
+    if breaker is not None and not breaker.lets_through():
+        raise StoreUnavailable(AWAY)
     try:
         yield
     except redis.RedisError as error:
+        if breaker is not None:
+            breaker.note(timed_out=isinstance(error, redis.TimeoutError))
         log.warning("the store cannot be used: %s: %s", type(error).__name__, error)
-        raise StoreUnavailable("The job store cannot be used at the moment; try again a little later.") from error
+        raise StoreUnavailable(AWAY) from error
+    if breaker is not None:
+        breaker.note(timed_out=False)
 
 
 def patiently(ask: Callable[[], Reply], for_s: float) -> Reply:

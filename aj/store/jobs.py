@@ -92,6 +92,7 @@ class Jobs:
         self._finish = Script(client, "may_end", "finish")
         self._retry = Script(client, "may_end", "retry")
         self._progress = Script(client, "progress")
+        self._pass_on = Script(client, "pass_on")
 
     def submit(self, job_id: str, submission: Submission, place: Place, key: Key | None) -> tuple[Verdict, str]:
         """Accepts a submission in one round trip, or tells why not. The id is that of the job that stands.
@@ -108,7 +109,8 @@ class Jobs:
         if key is not None:
             keys.append(self._keys.idempotency(key.owner, key.text))
         args = [job_id, submission.fingerprint, key.ttl_s if key else 0, place.max_queued, len(fields), *fields]
-        args += flattened(_enqueue_commands(self._client, queue, job_id, submission, place))
+        name = self._keys.rq_name(submission.task)
+        args += flattened(_enqueue_commands(queue, job_id, name, submission, place))
         verdict, standing_id = self._submit(keys, args)
         return Verdict(verdict.decode()), standing_id.decode()
 
@@ -174,6 +176,16 @@ class Jobs:
         """Keeps a progress report, if the claim still holds. Raises: StoreUnavailable."""
         self._progress([self._keys.job(claim.job_id)], [claim.execution, progress])
 
+    def pass_on(self, queue: Queue, job_id: str, rq_name: str | None) -> bool:
+        """Puts a job of another deployment back into a queue that both share; False where it is ours, or plain RQ's.
+
+        Raises: StoreUnavailable.
+        """
+        if rq_name is None or ":" not in rq_name or self._keys.owns(rq_name):
+            return False
+        self._pass_on([queue.key, queue.intermediate_queue_key], [job_id])
+        return True
+
 
 def _refuse_fenced(verdict: bytes, claim: Claim) -> None:
     if verdict == b"fenced":
@@ -212,7 +224,7 @@ def job_from(job_id: str, fields: Mapping[bytes, bytes]) -> Job:
 
 
 def _enqueue_commands(
-    client: Client, queue: Queue, job_id: str, submission: Submission, place: Place
+    queue: Queue, job_id: str, name: str, submission: Submission, place: Place
 ) -> list[tuple[Any, ...]]:
     """What RQ would send to enqueue this job, the push last; nothing is sent here.
 
@@ -220,16 +232,17 @@ def _enqueue_commands(
     constant, since RQ writes it to its log. Everything else that RQ offers is left out on purpose: its `ttl`,
     `retry`, callbacks and dependencies each break a promise of the contract.
     """
-    with client.pipeline() as pipe:
+    assert isinstance(queue.connection, Client)
+    with queue.connection.pipeline() as pipe:
         pipe.multi()
         queue.enqueue_call(
-            submission.task,
+            name,
             kwargs=dict(submission.params),
             job_id=job_id,
             timeout=place.timeout_s,
             result_ttl=place.result_ttl_s,
             failure_ttl=place.result_ttl_s,
-            description=submission.task,
+            description=name,
             pipeline=pipe,
         )
         return commands_of(pipe)

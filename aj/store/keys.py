@@ -36,6 +36,14 @@ class Keys:
     def tombstone(self, job_id: str) -> str:
         return f"{self.prefix}:tomb:{job_id}"
 
+    def rq_name(self, task: str) -> str:
+        """What RQ calls the function of a job. Nothing can be imported by it, and it says whose job it is."""
+        return f"{self.prefix}:{task}"
+
+    def owns(self, rq_name: str) -> bool:
+        """Whether a job of that name is of this deployment: two may share one store and one queue."""
+        return rq_name.rpartition(":")[0] == self.prefix
+
     def idempotency(self, owner: str, key: str) -> str:
         """The client's key is hashed, so that its text never becomes part of one of ours."""
         digest = hashlib.sha256(f"{len(owner)}:{owner}:{key}".encode()).hexdigest()

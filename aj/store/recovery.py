@@ -102,7 +102,8 @@ class Recovery:
     def rescue(self, queue: str, job_id: str) -> bool:
         """Puts a job that was taken and not started back to the head of its queue. Raises: StoreUnavailable."""
         lists = Queue(queue, self._client)
-        return bool(self._rescue([self._keys.job(job_id), lists.key, lists.intermediate_queue_key], [job_id]))
+        names = [self._keys.job(job_id), lists.key, lists.intermediate_queue_key, Job.key_for(job_id)]
+        return bool(self._rescue(names, [job_id]))
 
     def orphans(self) -> list[str]:
         """Active jobs that RQ knows nothing of, as after `rq empty`; looks at a hundred jobs a call, in turn.

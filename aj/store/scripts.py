@@ -6,9 +6,7 @@ from collections.abc import Iterable, Sequence
 from importlib.resources import files
 from typing import Any
 
-import redis
-
-from aj.store.client import errors_converted
+from aj.store.client import Client, errors_converted
 
 Word = bytes | str | int | float
 
@@ -16,14 +14,15 @@ Word = bytes | str | int | float
 class Script:
     """One script, after the pieces that it needs. Called by its digest: one round trip."""
 
-    def __init__(self, client: redis.Redis, *pieces: str) -> None:
+    def __init__(self, client: Client, *pieces: str) -> None:
         folder = files("aj.store").joinpath("lua")
         text = "\n".join(folder.joinpath(f"{piece}.lua").read_text("utf-8") for piece in ("common", *pieces))
         self._script = client.register_script(text)
+        self._breaker = client.breaker
 
     def __call__(self, keys: Sequence[str], args: Sequence[Word]) -> Any:
         """The script's reply. Raises: StoreUnavailable: the store cannot be used."""
-        with errors_converted():
+        with errors_converted(self._breaker):
             return self._script(keys=keys, args=args)
 
 

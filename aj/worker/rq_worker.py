@@ -1,9 +1,8 @@
-"""The RQ worker: RQ's registration, executions and bookkeeping; our claim, our outcomes, our way to stop.
+"""What a worker does with one job: take it, have a work-horse run it, see to it that it ends with an outcome.
 
-RQ's loop, its monitor and its success and failure handlers are replaced: they take a job whatever our hash
-says, lose an outcome when Redis is away at the wrong moment, take exit code 0 for success, let a task swallow
-its timeout, and strand a job when SIGTERM comes between two commands. One worker serves exactly one queue,
-since with two RQ pops without its intermediate list, and a crash then loses the job.
+RQ's executions, work-horses and books are used. Its monitor and its success and failure handlers are replaced:
+they take a job whatever our hash says, lose an outcome when Redis is away at the wrong moment, take exit code 0
+for success, and let a task swallow its timeout.
 """
 
 # Our own job and queue classes narrow RQ's, and no others ever reach this worker.
@@ -15,20 +14,11 @@ import logging
 import os
 import secrets
 import signal
-import socket
-import threading
 from collections.abc import Callable
-from types import FrameType
 
 import redis
-import rq.queue
-from rq import worker_registration
-from rq.exceptions import DequeueTimeout
 from rq.executions import Execution
-from rq.serializers import JSONSerializer
-from rq.suspension import is_suspended
 from rq.utils import now
-from rq.worker import Worker as RqWorker
 from rq.worker import WorkerStatus
 
 from aj.clock import monotonic_s
@@ -43,110 +33,25 @@ from aj.store.ledger import note_failure, note_retry, note_success
 from aj.store.rq_classes import Job, Queue
 from aj.worker.alarm import alarm_after
 from aj.worker.attempt import JobAttempt
+from aj.worker.loop import MONITOR_INTERVAL_S, WorkLoop
 from aj.worker.report_pipe import ReportPipe
 
 log = logging.getLogger("aj.worker")
 
-DEQUEUE_WAIT_S = 1
-LOOK_INTERVAL_S = 1
-MONITOR_INTERVAL_S = 1
 KILL_GRACE_S = 5
-LONGEST_PAUSE_S = 10.0
-WORKER_LIFE_S = 30
+PASS_ON_PAUSE_S = 0.1
 
 
-class Worker(RqWorker):
+class Worker(WorkLoop):
     """Runs the jobs of one queue, each in a work-horse of its own."""
-
-    job_class = Job
-    queue_class: type[rq.queue.Queue] = Queue
-    connection: Client
 
     def __init__(
         self, queue: str, client: Client, settings: Settings, registry: Registry, endpoint_of: Callable[[str], str]
     ) -> None:
         self._settings, self._registry, self._endpoint_of = settings, registry, endpoint_of
         self._jobs = Jobs(client, Keys(settings.prefix))
-        self._stopping = threading.Event()
-        self._next_beat_s = self._next_look_s = 0.0
-        super().__init__(
-            [Queue(queue, client)],
-            name=f"{socket.gethostname()}.{os.getpid()}.{secrets.token_hex(4)}",
-            connection=client,
-            serializer=JSONSerializer,
-            default_result_ttl=settings.result_ttl_s,
-            job_monitoring_interval=MONITOR_INTERVAL_S,
-            log_job_description=False,
-        )
-
-    def run(self) -> None:
-        """Works until a signal asks it to stop; a job under way then comes to its end first.
-
-        A store that is away is waited for, with growing pauses.
-        """
-        self._install_signal_handlers()
-        born, pause_s = False, 0.1
-        while not self._stopping.is_set():
-            try:
-                if not born:
-                    self.bootstrap()
-                    born = True
-                self.work_once()
-                pause_s = 0.1
-            except (redis.RedisError, StoreUnavailable) as error:
-                log.warning("the store cannot be used (%s); trying again in %.1f s", error, pause_s)
-                self._stopping.wait(pause_s)
-                pause_s = min(LONGEST_PAUSE_S, pause_s * 2)
-        if born:
-            self._leave()
-
-    def request_stop(self, signum: int, frame: FrameType | None) -> None:
-        """Only notes the wish: an exception here could strand a job between RQ's lists."""
-        self._stopping.set()
-
-    def heartbeat(self, timeout: int | None = None, pipeline: redis.client.Pipeline | None = None) -> None:
-        """RQ gives a worker many minutes after its last sign of life; an operator wants to know sooner."""
-        super().heartbeat(WORKER_LIFE_S, pipeline=pipeline)
-
-    @property
-    def dequeue_timeout(self) -> int:
-        return DEQUEUE_WAIT_S
-
-    def bootstrap(self, *args: object, **kwargs: object) -> None:
-        """Registers this worker, and drops the names of those that died without a word."""
-        super().bootstrap(logging_level=None)
-        worker_registration.clean_worker_registry(self.queues[0])
-
-    def work_once(self) -> bool:
-        """Waits a second for a job and runs it; says whether there was one."""
-        if monotonic_s() >= self._next_look_s:
-            self._next_look_s = monotonic_s() + LOOK_INTERVAL_S
-            self.heartbeat()
-            if is_suspended(self.connection):
-                self._stopping.wait(LOOK_INTERVAL_S)
-                return False
-        try:
-            found = Queue.dequeue_any(
-                self.queues, DEQUEUE_WAIT_S, self.connection, job_class=Job, serializer=JSONSerializer
-            )
-        except DequeueTimeout:
-            return False
-        except ValueError as error:
-            # RQ could not read what it keeps of the job, and says in the error which one it was.
-            self._refuse_unreadable(getattr(error, "job_id", ""))
-            return True
-        assert found is not None
-        job, queue = found
-        assert isinstance(job, Job)
-        assert isinstance(queue, Queue)
-        self.execute_job(job, queue)
-        return True
-
-    def _leave(self) -> None:
-        try:
-            self.teardown()
-        except redis.RedisError as error:
-            log.warning("left without a word to the store: %s", error)
+        self._next_beat_s = 0.0
+        super().__init__(queue, client, settings.result_ttl_s)
 
     def execute_job(self, job: Job, queue: Queue) -> None:
         """Takes the job, has a work-horse run it, and sees to it that it ends with an outcome."""
@@ -154,13 +59,13 @@ class Worker(RqWorker):
         try:
             execution, attempt = self._take(job, queue)
         except Fenced as refused:
-            log.warning("not run: %s", refused)
-            self.connection.lrem(queue.intermediate_queue_key, 1, job.id)
+            self._let_go(job, queue, refused)
             return
         try:
             if not readable:
                 raise Refused(ErrorType.TASK_UNAVAILABLE, "The worker cannot read the job's payload.")
-            call = prepare(self._registry, job.func_name, job.kwargs)
+            assert attempt.job is not None
+            call = prepare(self._registry, attempt.job.task, job.kwargs)
         except Refused as refused:
             self._settle(job, execution, refused.outcome)
         else:
@@ -169,7 +74,15 @@ class Worker(RqWorker):
             self.monitor_work_horse(job, queue, execution)
         self.set_state(WorkerStatus.IDLE)
 
-    def _refuse_unreadable(self, job_id: str) -> None:
+    def _let_go(self, job: Job, queue: Queue, refused: Fenced) -> None:
+        """Drops an entry that is not to be run, unless it is another deployment's, which shares the queue."""
+        if self._jobs.pass_on(queue, job.id, job.func_name):
+            self._stopping.wait(PASS_ON_PAUSE_S)
+            return
+        log.warning("not run: %s", refused)
+        self.connection.lrem(queue.intermediate_queue_key, 1, job.id)
+
+    def refuse_unreadable(self, job_id: str) -> None:
         """Fails a job whose part in RQ is broken; left alone it would come back from every sweep and break us again."""
         log.error("RQ's part of job %s cannot be read", job_id)
         claim = Claim(job_id, secrets.token_hex(16))
@@ -245,7 +158,7 @@ class Worker(RqWorker):
         except (redis.RedisError, StoreUnavailable) as error:
             log.warning("no heartbeat for job %s: %s", job.id, error)
             return
-        if not is_ours:
+        if not is_ours and not self._pipe.has_ended:
             log.warning("job %s is not ours any more; its work-horse is ended", job.id)
             self.kill_horse()
 

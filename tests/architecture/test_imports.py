@@ -22,8 +22,8 @@ LEVEL = {name: level for level, (_, names) in enumerate(STOREYS) for name in nam
 CONFINED = {
     "flask": ("aj.blueprint", "aj.problems", "aj.app", "aj.local.web", "hooksink"),
     "werkzeug": ("aj.blueprint", "aj.problems", "hooksink"),
-    "redis": ("aj.store", "aj.worker.rq_worker"),
-    "rq": ("aj.store", "aj.worker.rq_worker"),
+    "redis": ("aj.store", "aj.worker.rq_worker", "aj.worker.loop"),
+    "rq": ("aj.store", "aj.worker.rq_worker", "aj.worker.loop"),
     "requests": ("aj.egress",),
     "urllib3": ("aj.egress",),
     "pydantic": ("aj.registry", "aj.tasks"),

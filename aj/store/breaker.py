@@ -1,0 +1,37 @@
+"""When to stop asking a store that hangs. Knows time and nothing of Redis."""
+
+from __future__ import annotations
+
+import threading
+
+from aj.clock import monotonic_s
+
+PAUSE_S = 1.0
+# How long a caller that tries again may take before another one does.
+PROBE_S = 4.0
+
+
+class Breaker:
+    """Lets requests fail at once for a moment after one had to wait for a frozen store.
+
+    Without it requests would queue for threads that all sit out the time limit, and the last of them would wait
+    many times as long. After a second one request is let through to try; the others go on failing until it is back.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._closed_until_s = float("-inf")
+
+    def lets_through(self) -> bool:
+        """Whether to ask the store. A caller that is let through after the pause keeps the others out meanwhile."""
+        with self._lock:
+            now_s = monotonic_s()
+            if now_s < self._closed_until_s:
+                return False
+            if self._closed_until_s != float("-inf"):
+                self._closed_until_s = now_s + PAUSE_S + PROBE_S
+            return True
+
+    def note(self, *, timed_out: bool) -> None:
+        with self._lock:
+            self._closed_until_s = monotonic_s() + PAUSE_S if timed_out else float("-inf")
