@@ -15,13 +15,11 @@ from aj.job import ErrorType, Outcome
 from aj.store import Fenced
 from aj.worker.attempt import JobAttempt
 from tests.conftest import Deployment
+from tests.support.deliveries import deliveries, message, outbox_indexes
 from tests.support.inside import (
     attempt_at,
-    deliveries,
     jobs_of,
-    message,
     our_hash,
-    outbox_indexes,
     rq_hash,
     rq_key,
     rq_leftovers,
