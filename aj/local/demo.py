@@ -21,7 +21,7 @@ from aj.errors import AjError
 from aj.local.embedded import ensure_store, folder_of, leave_store
 from aj.local.exchange import Answer, Speaker, show
 from aj.local.parts import LOOPBACK, are_listening, start_parts, stop_in_order
-from aj.local.supervise import Ended, Group, Stopped, refuse_busy
+from aj.local.supervise import Ended, Group, Stopped, mute, refuse_busy
 from aj.settings import Settings
 from aj.signature import SECRET_PREFIX
 
@@ -57,6 +57,9 @@ def demo(environ: Mapping[str, str]) -> int:
         settings = Settings.from_env(own)
         try:
             code = _play(group, settings, own)
+        except BrokenPipeError:
+            mute()
+            code = 1
         except (Ended, Broken, OSError, ValueError, http.client.HTTPException) as error:
             print(f"FAILED: {error}\n\nThe last lines of the processes:", *printed[-LOG_LINES:], sep="\n", flush=True)
             code = 1

@@ -34,6 +34,7 @@ from aj.settings import Settings
 __all__ = ["ServerProcess", "ensure_store", "folder_of", "is_kept", "leave_store", "start_server"]
 
 START_S, LEAVE_S = 60.0, 20.0
+DYING_S = 1.0  # a process that was killed a moment ago may still look like a user
 USERS, START, KEEPER = "users.lock", "start.lock", "keeper.lock"
 PLATFORMS = {
     "DYNO": "Heroku",
@@ -100,7 +101,8 @@ def leave_store(folder: Path) -> None:
         pid = (folder / KEEPER).read_text(encoding="ascii").strip()
         if is_kept(folder) and pid:
             os.kill(int(pid), signal.SIGTERM)
-    wait_for(lambda: not is_kept(folder) or _is_used(folder), LEAVE_S, 0.05)
+    if not wait_for(lambda: not is_kept(folder), DYING_S):
+        wait_for(lambda: not is_kept(folder) or _is_used(folder), LEAVE_S, 0.05)
 
 
 def _is_used(folder: Path) -> bool:

@@ -28,8 +28,7 @@ class Lock:
 
     def note(self, pid: int) -> None:
         """Writes into the locked file which process it is about, for the messages of others."""
-        os.ftruncate(self.fd, 0)
-        os.pwrite(self.fd, f"{pid}\n".encode("ascii"), 0)
+        os.pwrite(self.fd, f"{pid:>10}\n".encode("ascii"), 0)  # one width, so that nobody reads half of it
 
     def release(self) -> None:
         """Gives up this process's share; a child that inherited the descriptor keeps its own."""

@@ -54,7 +54,10 @@ class Group:
         self._tell = tell
         self._members: dict[str, Member] = {}
         self._selector = selectors.DefaultSelector()
-        self._signals = Signals(*ASKS_TO_STOP, signal.SIGCHLD)
+        watched = {*ASKS_TO_STOP, signal.SIGCHLD}
+        if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+            watched.discard(signal.SIGHUP)  # started by nohup, to outlive the terminal
+        self._signals = Signals(*watched)
         self._selector.register(self._signals, selectors.EVENT_READ)
         self._asked = 0
 
@@ -186,3 +189,10 @@ def listens(host: str, port: int) -> bool:
     except OSError:
         return False
     return True
+
+
+def mute() -> None:
+    """Sends what we print nowhere from now on: nobody reads it any more, the pipe or terminal being closed."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.close(nowhere)

@@ -22,7 +22,7 @@ from aj.local.parts import (
     start_parts,
     stop_in_order,
 )
-from aj.local.supervise import Ended, Group, Stopped, refuse_busy
+from aj.local.supervise import Ended, Group, Stopped, mute, refuse_busy
 from aj.settings import Settings
 
 NAME_WIDTH = 8
@@ -110,6 +110,5 @@ def _show(name: str, line: str) -> None:
     try:
         print(f"{name:<{NAME_WIDTH}} | {line}", flush=True)
     except OSError:
-        # Nobody reads us any more: a closed pipe or terminal. That is a wish to stop, not a reason to crash.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        signal.raise_signal(signal.SIGHUP)
+        mute()
+        signal.raise_signal(signal.SIGTERM)  # a wish to stop, not a reason to crash

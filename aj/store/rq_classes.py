@@ -16,11 +16,20 @@ import rq.queue
 from rq.intermediate_queue import IntermediateQueue
 from rq.serializers import JSONSerializer
 
+from aj.errors import AjError
 from aj.job import Outcome
 from aj.store.client import Pipeline
 
 log = logging.getLogger("aj.store")
 MIN_REDIS = (6, 2, 0)
+
+
+class UnreadableJob(AjError):
+    """What RQ keeps of a job cannot be read."""
+
+    def __init__(self, job_id: str) -> None:
+        super().__init__(f"RQ's part of job {job_id} cannot be read")
+        self.job_id = job_id
 
 
 class Attempt(Protocol):
@@ -71,14 +80,16 @@ class Queue(rq.queue.Queue):
     def _fetch_dequeued_job(
         cls, connection: redis.Redis, queue_key: str, job_id: str, *more: Any, **options: Any
     ) -> tuple[Job, Queue] | None:
-        """Drops an id whose job is gone or is none. RQ would leave it in its intermediate list, or stop the worker."""
-        found: Any = None
+        """Drops an id whose job is gone, which RQ would leave in its intermediate list for ever.
+
+        Raises: UnreadableJob: RQ keeps something of the job that cannot be read; its error would stop the worker.
+        """
         try:
-            found = super()._fetch_dequeued_job(connection, queue_key, job_id, *more, **options)
+            found: Any = super()._fetch_dequeued_job(connection, queue_key, job_id, *more, **options)
         except redis.RedisError:
             raise
         except Exception as error:
-            log.warning("RQ's job %s cannot be read (%s); its queue entry is dropped", job_id, type(error).__name__)
+            raise UnreadableJob(job_id) from error
         if found is None:
             connection.lrem(IntermediateQueue.get_intermediate_queue_key(queue_key), 1, job_id)
         return found  # type: ignore[no-any-return]

@@ -19,8 +19,8 @@ def alarm_after(seconds: float, error: type[BaseException]) -> Iterator[None]:
         raise error
 
     before = signal.signal(signal.SIGALRM, strike)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
+        signal.setitimer(signal.ITIMER_REAL, seconds)
         yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)

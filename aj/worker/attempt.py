@@ -12,7 +12,7 @@ from typing import Any
 
 from aj import clock
 from aj.deliver import webhook_for
-from aj.errors import StoreUnavailable
+from aj.errors import AddressRefused, StoreUnavailable
 from aj.job import ErrorType, Job, Outcome
 from aj.registry import Registry
 from aj.schedule import delay_before_s, retry_delay_s
@@ -87,6 +87,13 @@ class JobAttempt:
         webhook = None
         if ended.callback_url is not None:
             first_s = delay_before_s(1, self._settings.callback_schedule_s) or 0.0
-            webhook = webhook_for(ended, self._endpoint_of(ended.callback_url), first_s)
+            webhook = webhook_for(ended, self._endpoint(ended.callback_url), first_s)
         ttls_s = (self._settings.result_ttl_s, self._settings.result_ttl_s + self._settings.tombstone_ttl_s)
         patiently(lambda: self._jobs.finish(self.claim, ended, ttls_s, webhook, commands), END_FOR_S)
+
+    def _endpoint(self, url: str) -> str:
+        """Whom a delivery is counted for. A URL that an older version accepted must not keep a job from ending."""
+        try:
+            return self._endpoint_of(url)
+        except AddressRefused:
+            return "unreadable"

@@ -20,7 +20,9 @@ from aj.errors import SettingsError
 from aj.local.children import ends_with_parent
 from aj.local.embedded import ensure_store
 from aj.local.signals import Signals
+from aj.registry import Registry
 from aj.settings import Settings
+from aj.store import connect
 
 log = logging.getLogger("aj.worker")
 
@@ -60,6 +62,10 @@ class Child:
         return code
 
     @property
+    def runs_jobs(self) -> bool:
+        return self.arguments[0] == "jobs"
+
+    @property
     def is_running(self) -> bool:
         return self.process is not None and self.process.poll() is None
 
@@ -76,6 +82,9 @@ def main(arguments: Sequence[str]) -> int:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s: %(message)s", stream=sys.stderr)
     try:
         settings = ensure_store(Settings.from_env(os.environ), os.environ)
+        # What would stop every child stops us, with one line instead of one from each.
+        Registry.load(settings.tasks)
+        connect(settings.redis_url, for_worker=True)
     except SettingsError as error:
         print(f"aj: {error}", file=sys.stderr)
         return EXIT_SETTINGS
@@ -104,15 +113,20 @@ def _keep_running(children: Sequence[Child], signals: Signals) -> int:
 
 
 def _stop(children: Sequence[Child], signals: Signals) -> int:
-    """Stops the children and waits for them; a second signal ends them at once, which gives 1."""
+    """Stops the children and waits for them; a second signal ends them at once, which gives 1.
+
+    Those that run jobs stop first, so that the webhook of the last job still goes out.
+    """
     log.info("stopping: running jobs come to their end first")
-    for child in children:
-        child.signal(signal.SIGTERM)
+    workers = [child for child in children if child.runs_jobs]
     hurried = False
-    while any(child.is_running for child in children):
-        if signals.wait(0.05):
-            hurried = True
-            log.warning("stopping at once: running jobs are lost")
-            for child in children:
-                child.signal(signal.SIGKILL)
+    for group in (workers, children):
+        for child in group:
+            child.signal(signal.SIGTERM)
+        while any(child.is_running for child in group):
+            if signals.wait(0.05):
+                hurried = True
+                log.warning("stopping at once: running jobs are lost")
+                for child in children:
+                    child.signal(signal.SIGKILL)
     return int(hurried)

@@ -28,7 +28,7 @@ from rq.worker import Worker as RqWorker
 from aj.clock import monotonic_s
 from aj.errors import StoreUnavailable
 from aj.store import Client
-from aj.store.rq_classes import Job, Queue
+from aj.store.rq_classes import Job, Queue, UnreadableJob
 
 log = logging.getLogger("aj.worker")
 
@@ -115,11 +115,9 @@ class WorkLoop(RqWorker):
             )
         except DequeueTimeout:
             return False
-        except ValueError as error:
-            # RQ could not read what it keeps of the job, and says in the error which one it was.
-            if not hasattr(error, "job_id"):
-                raise
-            self.refuse_unreadable(str(error.job_id))
+        except UnreadableJob as error:
+            log.error("%s", error)
+            self.refuse_unreadable(error.job_id)
             return True
         assert found is not None
         job, queue = found

@@ -15,6 +15,7 @@ class ReportPipe:
         self._reader, self._writer = os.pipe()
         os.set_blocking(self._reader, False)
         self._heard = b""
+        self._is_silent = False
 
     def say_ended(self) -> None:
         """The task has ended; no time limit counts for what follows."""
@@ -30,14 +31,17 @@ class ReportPipe:
 
     def wait(self, at_most_s: float) -> None:
         """Returns when something was said or the work-horse died, or after `at_most_s` seconds."""
-        select.select([self._reader], [], [], at_most_s)
+        # A task may close what it inherited, and run on: then there is nothing to wait for but time.
+        select.select([] if self._is_silent else [self._reader], [], [], at_most_s)
 
     def listen(self) -> None:
         """Takes in what was said. A process that the task left behind may hold the pipe open in silence."""
         try:
-            self._heard += os.read(self._reader, 16)
+            heard = os.read(self._reader, 16)
         except BlockingIOError:
             return
+        self._heard += heard
+        self._is_silent = not heard
 
     @property
     def has_ended(self) -> bool:

@@ -84,7 +84,6 @@ class Worker(WorkLoop):
 
     def refuse_unreadable(self, job_id: str) -> None:
         """Fails a job whose part in RQ is broken; left alone it would come back from every sweep and break us again."""
-        log.error("RQ's part of job %s cannot be read", job_id)
         claim = Claim(job_id, secrets.token_hex(16))
         attempt = JobAttempt(self._settings, self._registry, self._jobs, claim, self._endpoint_of)
         try:

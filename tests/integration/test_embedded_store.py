@@ -19,7 +19,8 @@ from tests.support.processes import clean_env
 from tests.support.waiting import wait_until
 
 USER = """
-import os, sys
+import os, signal, sys
+signal.signal(signal.SIGINT, signal.SIG_DFL)  # a shell's background job, which the tests may be, ignores it
 from aj.local.embedded import ensure_store
 from aj.settings import Settings
 print(ensure_store(Settings.from_env(os.environ), os.environ).redis_url, flush=True)
@@ -61,8 +62,8 @@ class User:
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    return tmp_path / "aj"
+def folder(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+    return tmp_path / getattr(request, "param", "aj")
 
 
 @pytest.fixture
@@ -174,7 +175,7 @@ def test_a_terminals_interrupt_is_for_the_user_alone(folder: Path, use: Callable
     for user in (first, second):
         assert os.getsid(server) != user.process.pid
     os.killpg(first.process.pid, signal.SIGINT)
-    first.process.wait()
+    first.process.wait(30)
     assert store_of(folder).ping()
     assert pid_in(folder / SERVER_LOCK) == server
 
@@ -189,7 +190,7 @@ def test_a_deleted_folder_ends_its_store(folder: Path, use: Callable[..., User])
     assert store_of(folder).ping()
 
 
-@pytest.mark.parametrize("folder", [Path("/tmp") / f"aj-test-{os.getpid()}" / ("long " * 20) / "aj"])
+@pytest.mark.parametrize("folder", ["a long path " * 9 + "."], indirect=True)
 def test_a_long_path_works_and_leaves_nothing_beside_it(folder: Path, use: Callable[..., User]) -> None:
     """The socket's own folder is made and removed with the server."""
     user = use()
@@ -199,5 +200,6 @@ def test_a_long_path_works_and_leaves_nothing_beside_it(folder: Path, use: Calla
     assert place.parent == Path("/tmp")
     assert place.stat().st_mode & 0o777 == 0o700
     user.kill()
+    os.kill(pid_in(folder / KEEPER), signal.SIGTERM)
     wait_until(lambda: is_gone(folder), what="the end of the store")
     assert not place.exists()

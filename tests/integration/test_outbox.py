@@ -12,7 +12,8 @@ from aj.job import CallbackState
 from aj.store import Delivery, Outbox
 from aj.store.outbox import ENDPOINT_SHARE
 from tests.conftest import Deployment
-from tests.support.inside import deliveries, ended, outbox_indexes, outbox_of, our_hash
+from tests.support.deliveries import deliveries, ended, outbox_indexes, outbox_of
+from tests.support.inside import our_hash
 from tests.support.waiting import wait_until
 
 HOOK = "http://127.0.0.1:9/hook"
@@ -27,8 +28,7 @@ def outbox(deployment: Deployment) -> Outbox:
 @pytest.fixture
 def owe(deployment: Deployment, client: FlaskClient) -> Callable[..., str]:
     """Ends a job with a webhook that is due at once, and gives its id."""
-    immediate = {"AJ_CALLBACK_SCHEDULE_S": "0"}
-    return lambda url=HOOK: ended(deployment, client, url, **immediate)
+    return lambda url=HOOK: ended(deployment, client, url, AJ_CALLBACK_SCHEDULE_S="0")
 
 
 def row(deployment: Deployment, job_id: str) -> dict[bytes, bytes]:
@@ -142,7 +142,7 @@ def test_the_next_attempt_is_due_when_it_was_said(
     assert claimed == []
     assert next_in_s is not None
     assert 95 < next_in_s <= 100
-    seconds, micros = deployment.redis.time()  # type: ignore[misc]
+    seconds, micros = deployment.redis.time()
     due_in_s = int(our_hash(deployment, job_id)[b"callback_next_ms"]) / 1000 - (seconds + micros / 1e6)
     assert abs(due_in_s - next_in_s) < 1
 

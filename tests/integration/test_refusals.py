@@ -209,35 +209,37 @@ def test_a_key_for_another_payload_gives_422(alone: Deployment) -> None:
     assert problem_slug(answer.json) == "idempotency-key-reused"
 
 
-class TestAFullQueue:
-    """Over `AJ_MAX_QUEUED` waiting jobs, here 2, nothing more is taken until some have run."""
+@pytest.fixture
+def full(alone: Deployment) -> Deployment:
+    """A deployment whose queue holds as many jobs as `AJ_MAX_QUEUED` allows; the key of one is `first`."""
+    alone.redis.flushall()
+    for key in ("first", "second"):
+        submit(alone.client(), key=key, n=1)
+    return alone
 
-    @pytest.fixture
-    def full(self, alone: Deployment) -> tuple[Deployment, str]:
-        alone.redis.flushall()
-        ids = [submit(alone.client(), key=key, n=1) for key in ("first", "second")]
-        return alone, ids[0]
 
-    @pytest.mark.parametrize("headers", [{}, {"Idempotency-Key": "third"}])
-    def test_gives_503(self, full: tuple[Deployment, str], headers: dict[str, str]) -> None:
-        """With the time after which to try again, in whole seconds."""
-        answer = refused(full[0], b'{"n": 5}', headers=headers)
-        assert answer.status_code == 503
-        assert problem_slug(answer.json) == "queue-full"
-        assert int(answer.headers["Retry-After"]) >= 1
+@pytest.mark.parametrize("headers", [{}, {"Idempotency-Key": "third"}])
+def test_a_full_queue_gives_503(full: Deployment, headers: dict[str, str]) -> None:
+    """With the time after which to try again, in whole seconds."""
+    answer = refused(full, b'{"n": 5}', headers=headers)
+    assert answer.status_code == 503
+    assert problem_slug(answer.json) == "queue-full"
+    assert int(answer.headers["Retry-After"]) >= 1
 
-    def test_still_replays(self, full: tuple[Deployment, str]) -> None:
-        """A caller that repeats itself wants no second job and gets its first answer."""
-        deployment, first_id = full
-        assert submit(deployment.client(), key="first", n=1) == first_id
-        assert deployment.queued() == 2
 
-    def test_takes_more_when_one_has_run(self, full: tuple[Deployment, str]) -> None:
-        """The bound is on what waits, not on what was."""
-        deployment, _ = full
-        deployment.worker().work_once()
-        submit(deployment.client(), n=5)
-        assert deployment.queued() == 2
+def test_a_full_queue_still_replays(full: Deployment) -> None:
+    """A caller that repeats itself wants no second job and gets its first answer."""
+    answer = full.client().post("/jobs", json={"n": 1}, headers={"Idempotency-Key": "first"})
+    assert answer.status_code == 202
+    assert answer.headers["Idempotent-Replayed"] == "true"
+    assert full.queued() == 2
+
+
+def test_a_full_queue_takes_more_when_one_has_run(full: Deployment) -> None:
+    """The bound is on what waits, not on what was."""
+    full.worker().work_once()
+    submit(full.client(), n=5)
+    assert full.queued() == 2
 
 
 def test_nesting_to_the_limit_is_not_refused(client: FlaskClient) -> None:

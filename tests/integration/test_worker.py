@@ -15,13 +15,11 @@ from aj.job import ErrorType, Outcome
 from aj.store import Fenced
 from aj.worker.attempt import JobAttempt
 from tests.conftest import Deployment
+from tests.support.deliveries import deliveries, message, outbox_indexes
 from tests.support.inside import (
     attempt_at,
-    deliveries,
     jobs_of,
-    message,
     our_hash,
-    outbox_indexes,
     rq_hash,
     rq_key,
     rq_leftovers,
@@ -45,8 +43,8 @@ def running_attempt(deployment: Deployment, client: FlaskClient, execution: str 
 
 def finish(attempt: JobAttempt, outcome: Outcome, job_id: str, rq_status: str = "finished") -> None:
     """Ends the job as a worker would, with a command for RQ's hash and one that counts."""
-    attempt.outcome = outcome
-    attempt.finish([("HSET", rq_key(job_id), "status", rq_status), ("HINCRBY", rq_key(job_id), "counted", 1)])
+    attempt.decide(outcome)
+    attempt.end([("HSET", rq_key(job_id), "status", rq_status), ("HINCRBY", rq_key(job_id), "counted", 1)])
 
 
 def everything(deployment: Deployment, job_id: str) -> list[object]:
@@ -63,7 +61,7 @@ def test_an_outcome_of_another_execution_is_refused(deployment: Deployment, clie
     """It changes nothing, neither in our hash nor in RQ's, and owes no webhook."""
     job_id, attempt = running_attempt(deployment, client)
     other = attempt_at(deployment, job_id, "second")
-    other.started = attempt.started
+    other.job = attempt.job
     before = everything(deployment, job_id)
     with pytest.raises(Fenced):
         finish(other, ERROR, job_id, "failed")
@@ -76,7 +74,7 @@ def test_an_outcome_of_a_job_that_waits_is_refused(deployment: Deployment, clien
     """Nothing runs it, so nobody can know how it ended."""
     job_id = submit(client, n=5, callback_url=HOOK)
     attempt = attempt_at(deployment, job_id, "first")
-    attempt.started = jobs_of(deployment).find(job_id).job
+    attempt.job = jobs_of(deployment).find(job_id).job
     before = everything(deployment, job_id)
     with pytest.raises(Fenced):
         finish(attempt, RESULT, job_id)
@@ -116,7 +114,7 @@ def test_a_final_status_never_changes(
     finish(attempt, first, job_id)
     before = everything(deployment, job_id)
     late = attempt_at(deployment, job_id, execution)
-    late.started = attempt.started
+    late.job = attempt.job
     try:
         finish(late, second, job_id, "failed")
     except Fenced:

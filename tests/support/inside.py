@@ -1,33 +1,25 @@
-"""What stands in the store behind a job: RQ's side, the outbox, and ends that need no work-horse."""
+"""What stands in the store behind a job, RQ's side too, and tries that need no work-horse."""
 
 from __future__ import annotations
 
-import json
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import rq.job
 from flask.testing import FlaskClient
 
-from aj.deliver import Deliver
-from aj.egress import Egress, endpoint_of
-from aj.job import Outcome
+from aj.egress import endpoint_of
+from aj.registry import Registry
 from aj.settings import Settings
-from aj.store import Jobs, Keys, Outbox, connect
+from aj.store import Claim, Jobs, Keys, connect
 from aj.worker.attempt import JobAttempt
 from tests.conftest import Deployment
-from tests.support.jobs import submit
+from tests.support.jobs import document
+from tests.support.waiting import wait_until
 
 
 def jobs_of(deployment: Deployment) -> Jobs:
     return Jobs(connect(deployment.settings.redis_url), Keys(deployment.settings.prefix))
-
-
-def outbox_of(deployment: Deployment) -> Outbox:
-    return Outbox(connect(deployment.settings.redis_url), Keys(deployment.settings.prefix))
 
 
 def our_hash(deployment: Deployment, job_id: str) -> dict[bytes, bytes]:
@@ -58,55 +50,27 @@ def rq_leftovers(deployment: Deployment, *job_ids: str) -> list[str]:
     return left
 
 
-def deliveries(deployment: Deployment) -> list[str]:
-    """The keys of all deliveries in the outbox, one for each."""
-    return deployment.keys("out:job:*")
-
-
-def message(deployment: Deployment, job_id: str) -> dict[str, Any]:
-    """The webhook of the job as it stands in the outbox."""
-    body: Any = deployment.redis.hget(f"{deployment.settings.prefix}:out:job:{job_id}", "body")
-    return dict(json.loads(body))
-
-
-def outbox_indexes(deployment: Deployment) -> list[str]:
-    """The keys that list what is to be delivered; all are gone when nothing is."""
-    return deployment.keys("out:hosts") + deployment.keys("out:due:*") + deployment.keys("out:busy:*")
-
-
 def attempt_at(deployment: Deployment, job_id: str, execution: str, settings: Settings | None = None) -> JobAttempt:
     """A try to run the job that has no RQ behind it."""
     used = settings or deployment.settings
-    return JobAttempt(used, jobs_of(deployment), job_id, execution, endpoint_of)
-
-
-def ended(deployment: Deployment, client: FlaskClient, url: str, outcome: Outcome | None = None, **changes: str) -> str:
-    """The id of a job that has just ended, its webhook to `url` in the outbox. `changes` are settings of its worker."""
-    job_id = submit(client, n=1, callback_url=url)
-    attempt = attempt_at(deployment, job_id, f"execution of {job_id}", Settings.from_env({**deployment.env, **changes}))
-    attempt.start([])
-    attempt.outcome = outcome or Outcome.succeeded(b"1")
-    attempt.finish([])
-    return job_id
-
-
-@contextmanager
-def delivering(deployment: Deployment, outbox: Outbox | None = None, **changes: str) -> Iterator[None]:
-    """A deliverer in a thread."""
-    settings = Settings.from_env({**deployment.env, **changes})
-    egress = Egress(settings.callback_allow, settings.callback_timeout_s, "aj/test")
-    deliver, stop = Deliver(settings, outbox or outbox_of(deployment), egress), threading.Event()
-    thread = threading.Thread(target=deliver, args=(stop,))
-    thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        deployment.redis.publish(Keys(settings.prefix).news, "stop")
-        thread.join()
+    return JobAttempt(used, Registry.load(used.tasks), jobs_of(deployment), Claim(job_id, execution), endpoint_of)
 
 
 def starts(path: Path) -> list[int]:
     """Pids of the processes in which `wait_for_file` has begun to wait for `path`, in their order."""
     mark = Path(f"{path}.started")
     return [int(line) for line in mark.read_text().splitlines()] if mark.exists() else []
+
+
+def wait_for_end(client: FlaskClient, job_id: str) -> dict[str, Any]:
+    """The document of the job once it has ended."""
+    wait_until(lambda: document(client, job_id)["status"] in ("succeeded", "failed"), what=f"the end of {job_id}")
+    return document(client, job_id)
+
+
+def is_alive(pid: int) -> bool:
+    """Whether the process exists and is no zombie."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False

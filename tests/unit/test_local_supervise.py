@@ -85,3 +85,18 @@ def test_a_busy_port_is_named_with_the_setting_that_moves_it() -> None:
     assert not listens("127.0.0.1", port)
     with pytest.raises(SettingsError, match="AJ_HOOKSINK_PORT"):
         refuse_busy([("127.0.0.1", port, "AJ_PORT"), ("127.0.0.1", port, "AJ_HOOKSINK_PORT")])
+
+
+def test_a_supervisor_under_nohup_outlives_its_terminal() -> None:
+    """An ignored hang-up stays ignored; otherwise a closed terminal asks all to stop, in order."""
+    former = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with Group(lambda *_: None) as group:
+            signal.raise_signal(signal.SIGHUP)
+            assert not group.watch(lambda: False, 0.02)
+    finally:
+        signal.signal(signal.SIGHUP, former)
+    with Group(lambda *_: None) as group:
+        signal.raise_signal(signal.SIGHUP)
+        with pytest.raises(Stopped):
+            group.watch(lambda: False, 10)

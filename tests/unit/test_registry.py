@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import AsyncIterator, Callable, Iterator
-from pathlib import Path
-from types import ModuleType
 from typing import Annotated, Any
 
 import pydantic
@@ -13,7 +10,7 @@ import pytest
 
 from aj import task
 from aj.errors import Invalid, SettingsError
-from aj.registry import RESERVED, Registry, Task
+from aj.registry import RESERVED, Task
 
 
 def made(function: Callable[..., Any], **options: Any) -> Task:
@@ -96,14 +93,15 @@ def takes_iterator(n: Iterator[int]) -> None: ...
 def takes_unknown(n: Nowhere) -> None: ...  # type: ignore[name-defined] # noqa: F821
 def takes_nonsense(n: int) -> None: ...
 def default_of_other_type(n: int = "5") -> None: ...  # type: ignore[assignment]
-def default_none(n: int = None) -> None: ...  # type: ignore[assignment]
-def default_true(n: int = True) -> None: ...
+def default_none(n: int = None) -> None: ...  # type: ignore[assignment] # noqa: RUF013
 def default_nan(n: float = float("nan")) -> None: ...
 def default_no_json(n: Any = Opaque()) -> None: ...  # noqa: B008
 def default_out_of_bounds(n: Annotated[int, pydantic.Field(ge=1)] = 0) -> None: ...
 async def is_coroutine(n: int) -> None: ...
 def is_generator(n: int) -> Iterator[int]:
     yield n
+
+
 async def is_async_generator(n: int) -> AsyncIterator[int]:
     yield n
 
@@ -130,7 +128,6 @@ takes_nonsense.__annotations__["n"] = "int int"
         (takes_nonsense, "annotations cannot be read"),
         (default_of_other_type, "'n' has the default '5'"),
         (default_none, "'n' has the default None"),
-        (default_true, "'n' has the default True"),
         (default_nan, "'n' has the default nan"),
         (default_no_json, "'n' has the default"),
         (default_out_of_bounds, "'n' has the default 0"),
@@ -140,6 +137,7 @@ takes_nonsense.__annotations__["n"] = "int int"
         (Opaque, "must be a plain function"),
     ],
 )
+@pytest.mark.filterwarnings("ignore::pydantic.json_schema.PydanticJsonSchemaWarning")
 def test_what_can_never_be_submitted_is_refused_at_import(function: Callable[..., Any], reason: str) -> None:
     """In one line that names the task and what is wrong with it."""
     with pytest.raises(SettingsError) as caught:
@@ -279,100 +277,3 @@ def test_the_schema_is_closed_and_names_what_is_required() -> None:
     assert SQUARE.schema["required"] == ["n"]
     assert SQUARE.schema["properties"]["n"]["type"] == "integer"
     assert SQUARE.schema["additionalProperties"] is False
-
-
-# -- finding tasks -----------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str, str], str]]:
-    """Writes modules that can be imported while the test lasts."""
-    monkeypatch.syspath_prepend(tmp_path)
-    before = set(sys.modules)
-
-    def write(name: str, text: str) -> str:
-        (tmp_path / f"{name}.py").write_text(text, "utf-8")
-        return name
-
-    yield write
-    for name in set(sys.modules) - before:
-        del sys.modules[name]
-
-
-def functions(*names: str) -> str:
-    """The text of a module with tasks of these names."""
-    return "from aj import task\n" + "".join(f"@task\ndef {name}(n: int) -> int:\n    return n\n" for name in names)
-
-
-def test_tasks_stand_in_the_order_of_their_modules_and_the_first_is_the_default(
-    module: Callable[[str, str], str],
-) -> None:
-    """The first of the first module, not the first by name."""
-    registry = Registry.load((module("one_of_two", functions("z", "a")), module("two_of_two", functions("b"))))
-    assert [each.name for each in registry] == ["z", "a", "b"]
-    assert registry.default.name == "z"
-
-
-def test_a_task_is_found_by_its_exact_name(module: Callable[[str, str], str]) -> None:
-    """And by nothing that looks like a way into Python."""
-    registry = Registry.load((module("named_tasks", functions("a")),))
-    assert registry.get("a") is registry.default
-    for name in ("", "A", "a ", "named_tasks.a", "os.system", "__class__"):
-        assert registry.get(name) is None
-
-
-def test_a_module_that_is_named_twice_is_loaded_once(module: Callable[[str, str], str]) -> None:
-    """A function imported from elsewhere is the same task, too."""
-    one = module("twice_named", functions("a"))
-    two = module("importing", "from twice_named import a\n")
-    assert [each.name for each in Registry.load((one, one, two))] == ["a"]
-
-
-def test_two_functions_of_one_name_are_refused(module: Callable[[str, str], str]) -> None:
-    """Which of them would run is not left to chance."""
-    names = (module("first_a", functions("a")), module("second_a", functions("a")))
-    with pytest.raises(SettingsError, match="two tasks are named 'a'"):
-        Registry.load(names)
-
-
-@pytest.mark.parametrize("name", ["no_such_module_here", "aj.no_such_module", "no_such_package.tasks"])
-def test_a_module_that_is_not_there_is_named(name: str) -> None:
-    """With the setting that names it."""
-    with pytest.raises(SettingsError, match=f"AJ_TASKS names '{name}', which cannot be imported"):
-        Registry.load((name,))
-
-
-def test_a_module_without_tasks_is_refused(module: Callable[[str, str], str]) -> None:
-    """Where no other has one; a deployment without tasks can do nothing."""
-    with pytest.raises(SettingsError, match="AJ_TASKS is 'bare_module', where no function is marked"):
-        Registry.load((module("bare_module", "x = 1\n"),))
-
-
-@pytest.mark.parametrize(
-    ("text", "error"),
-    [
-        ("import no_such_dependency\n", ModuleNotFoundError),
-        ("from aj import no_such_name\n", ImportError),
-        ("1 / 0\n", ZeroDivisionError),
-        ("def\n", SyntaxError),
-    ],
-)
-def test_a_module_that_breaks_lets_its_own_error_through(
-    module: Callable[[str, str], str], text: str, error: type[Exception]
-) -> None:
-    """A traceback into the module helps its author; a line about AJ_TASKS would hide it."""
-    with pytest.raises(error) as caught:
-        Registry.load((module("broken_module", text),))
-    assert not isinstance(caught.value, SettingsError)
-
-
-def test_a_wrong_task_stops_the_import(module: Callable[[str, str], str]) -> None:
-    """As a wrong setting."""
-    with pytest.raises(SettingsError, match="'n' has no annotation"):
-        Registry.load((module("wrong_task", "from aj import task\n@task\ndef a(n): ...\n"),))
-
-
-def test_loading_leaves_the_module_importable(module: Callable[[str, str], str]) -> None:
-    """It is imported as by anybody else."""
-    Registry.load((module("kept_module", functions("a")),))
-    assert isinstance(sys.modules["kept_module"], ModuleType)

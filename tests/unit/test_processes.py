@@ -1,0 +1,141 @@
+"""A child that asked for it dies with its parent, however that dies."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from aj.processes import die_with_parent
+from tests.support.processes import Running, running
+from tests.support.waiting import wait_until
+
+linux_only = pytest.mark.skipif(sys.platform != "linux", reason="the kernel's promise is Linux's")
+
+# Forks a child that asks to die by the signal in argv[1], then waits; prints the child's pid when it has asked.
+PARENT = """
+import os, signal, sys, threading
+from aj.processes import die_with_parent
+
+parent = os.getpid()
+if os.fork() == 0:
+    if sys.argv[1] != "none":
+        die_with_parent(parent, signal.Signals(int(sys.argv[1])))
+    if sys.argv[2] == "catch":
+        signal.signal(signal.SIGTERM, lambda *_: (print("caught", flush=True), os._exit(0)))
+    print("child", os.getpid(), flush=True)
+threading.Event().wait(60)
+"""
+
+
+@contextmanager
+def started(folder: Path, *arguments: str) -> Iterator[tuple[Running, int]]:
+    """A parent and the pid of its child; both are gone afterwards."""
+    with running([sys.executable, "-c", PARENT, *arguments], {}, folder) as parent:
+        pid = int(wait_until(lambda: child_of(parent), what="a child"))
+        try:
+            yield parent, pid
+        finally:
+            if alive(pid):
+                os.kill(pid, signal.SIGKILL)
+
+
+def child_of(parent: Running) -> str:
+    """The pid that the parent's child has printed, when the line is whole."""
+    _, _, rest = parent.output.partition("child ")
+    return rest.strip() if rest.endswith("\n") else ""
+
+
+def state_and_parent(pid: int) -> tuple[str, int]:
+    """The letter of a process's state and the pid of its parent; X where it is gone."""
+    try:
+        state, parent = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[:2]
+    except (FileNotFoundError, ProcessLookupError):
+        return "X", 0
+    return state, int(parent)
+
+
+def alive(pid: int) -> bool:
+    """Whether the process runs; one that ended and is not reaped yet does not."""
+    return state_and_parent(pid)[0] not in "ZX"
+
+
+def is_orphan(pid: int, of: int) -> bool:
+    """Whether the process has got another parent."""
+    return state_and_parent(pid)[1] != of
+
+
+@linux_only
+def test_a_child_dies_when_its_parent_is_killed(tmp_path: Path) -> None:
+    """SIGKILL gives the parent no chance to say a word."""
+    with started(tmp_path, str(int(signal.SIGKILL)), "-") as (parent, pid):
+        assert alive(pid)
+        parent.kill()
+        wait_until(lambda: not alive(pid), within_s=5, what="the child's death")
+
+
+@linux_only
+def test_a_child_that_did_not_ask_lives_on(tmp_path: Path) -> None:
+    """So it is the asking that does it."""
+    with started(tmp_path, "none", "-") as (parent, pid):
+        parent.kill()
+        wait_until(lambda: is_orphan(pid, parent.pid), what="a child without its parent")
+        assert alive(pid)
+
+
+@linux_only
+def test_the_signal_is_the_one_that_was_asked_for(tmp_path: Path) -> None:
+    """SIGTERM lets a child end in its own way."""
+    with started(tmp_path, str(int(signal.SIGTERM)), "catch") as (parent, pid):
+        parent.kill()
+        wait_until(lambda: not alive(pid), within_s=5, what="the child's end")
+        assert "caught" in parent.output
+
+
+@linux_only
+def test_a_parent_that_was_gone_before_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel sends nothing for a death before it was asked, so the child sends the signal itself."""
+    sent: list[tuple[int, int]] = []
+    monkeypatch.setattr("aj.processes.ctypes.CDLL", lambda *_, **__: FakeKernel([]))
+    monkeypatch.setattr("aj.processes.os.kill", lambda pid, sig: sent.append((pid, sig)))
+    die_with_parent(os.getppid() + 1, signal.SIGTERM)
+    assert sent == [(os.getpid(), signal.SIGTERM)]
+
+
+@linux_only
+def test_a_parent_that_lives_is_left_to_the_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One call of `prctl`, with the number of PR_SET_PDEATHSIG, and no signal."""
+    calls: list[tuple[int, ...]] = []
+    sent: list[tuple[int, int]] = []
+    monkeypatch.setattr("aj.processes.ctypes.CDLL", lambda *_, **__: FakeKernel(calls))
+    monkeypatch.setattr("aj.processes.os.kill", lambda pid, sig: sent.append((pid, sig)))
+    die_with_parent(os.getppid(), signal.SIGKILL)
+    assert calls == [(1, 9, 0, 0, 0)]
+    assert sent == []
+
+
+def test_elsewhere_nothing_happens(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No call that the system does not know, and no signal either."""
+    sent: list[tuple[int, int]] = []
+    calls: list[tuple[int, ...]] = []
+    monkeypatch.setattr("aj.processes.sys.platform", "darwin")
+    monkeypatch.setattr("aj.processes.ctypes.CDLL", lambda *_, **__: FakeKernel(calls))
+    monkeypatch.setattr("aj.processes.os.kill", lambda pid, sig: sent.append((pid, sig)))
+    die_with_parent(os.getppid() + 1, signal.SIGKILL)
+    assert (calls, sent) == ([], [])
+
+
+class FakeKernel:
+    """Remembers what it was asked."""
+
+    def __init__(self, calls: list[tuple[int, ...]]) -> None:
+        self._calls = calls
+
+    def prctl(self, *arguments: int) -> int:
+        self._calls.append(arguments)
+        return 0
