@@ -120,7 +120,7 @@ def _play(group: Group, settings: Settings, environ: Mapping[str, str]) -> int:
     key = f"demo-{secrets.token_hex(6)}"
     accepted = _submit(stage, key)
     location = accepted.headers["Location"]
-    _poll(stage, location, accepted.retry_after_s())
+    _poll(stage, location)
     _submit_again(stage, key, accepted)
     _ask_unknown(stage)
     _read_receipt(stage, accepted.document["job_id"])
@@ -145,7 +145,7 @@ def _submit(stage: Stage, key: str) -> Answer:
     return answer
 
 
-def _poll(stage: Stage, location: str, pause_s: int) -> None:
+def _poll(stage: Stage, location: str) -> None:
     _begin(2, "Poll", "Retry-After paces the client, and is gone once the result is there.")
     deadline_s = clock.monotonic_s() + JOB_S
     while True:
