@@ -6,6 +6,7 @@ Command line options win over them, as `-b` does for the receiver; so do names t
 from aj.local.gunicorn_conf import (
     bind,
     control_socket_disable,
+    forwarder_headers,
     graceful_timeout,
     keepalive,
     preload_app,
@@ -17,6 +18,7 @@ from aj.local.gunicorn_conf import (
 __all__ = [
     "bind",
     "control_socket_disable",
+    "forwarder_headers",
     "graceful_timeout",
     "keepalive",
     "preload_app",

@@ -13,7 +13,7 @@ from hashlib import blake2b
 
 from flask import Blueprint, Response, current_app, request, url_for
 from flask.blueprints import BlueprintSetupState
-from werkzeug.exceptions import HTTPException
+from werkzeug.exceptions import HTTPException, PreconditionFailed
 from werkzeug.routing import RequestRedirect
 
 from aj import clock
@@ -55,13 +55,18 @@ class JobsBlueprint(Blueprint):
     def __init__(self, settings: Settings | None = None, name: str = "aj", *, owns_app: bool = False) -> None:
         super().__init__(name, __name__)
         self._settings, self._owns_app = settings, owns_app
-        self.add_url_rule("/jobs", "submit", _submit_job, methods=["POST"])
-        self.add_url_rule("/jobs/<string:job_id>", "status", _job_status)
-        self.add_url_rule("/healthz", "health", _health)
-        self.add_url_rule("/readyz", "ready", _ready)
+        for path, endpoint, view, method in (
+            ("/jobs", "submit", _submit_job, "POST"),
+            ("/jobs/<string:job_id>", "status", _job_status, "GET"),
+            ("/healthz", "health", _health, "GET"),
+            ("/readyz", "ready", _ready, "GET"),
+        ):
+            # Merging slashes would be a redirect, and to whatever the Host header says.
+            self.add_url_rule(path, endpoint, view, methods=[method], merge_slashes=False)
         self.register_error_handler(Problem, problem_response)
         self.register_error_handler(HTTPException, http_exception_response)
         self.register_error_handler(Exception, _unforeseen)
+        self.after_request(_options_without_type)
         self.record(self._set_up)
 
     def _set_up(self, state: BlueprintSetupState) -> None:
@@ -69,6 +74,10 @@ class JobsBlueprint(Blueprint):
         apis = state.app.extensions.setdefault(EXTENSION, {})
         apis[name] = make_api(self._settings or Settings.from_config(state.app.config))
         prefix = (state.url_prefix or "").rstrip("/")
+        if "<" in prefix:
+            raise SettingsError(f"the blueprint cannot be registered below {prefix!r}, which has a variable part")
+        if self._owns_app:
+            state.app.url_map.merge_slashes = False
         ours = prefix if prefix or self._owns_app else "/jobs"
         # Routing fails before a blueprint is chosen, so its error handlers never see these.
         state.app.before_request(partial(_routing_error, ours))
@@ -92,9 +101,9 @@ def make_api(settings: Settings) -> Api:
 
 def _submit_job() -> Response:
     api = _api()
-    if request.mimetype not in ("", "application/json"):
-        raise UnsupportedMedia(f"The Content-Type is {request.mimetype!r}; send application/json.")
-    if request.headers.get("Content-Encoding", "identity").lower() != "identity":
+    if request.mimetype != "application/json" and request.headers.get("Content-Type", "").strip():
+        raise UnsupportedMedia(f"The Content-Type is {request.content_type!r}; send application/json.")
+    if request.headers.get("Content-Encoding", "").strip().lower() not in ("", "identity"):
         raise UnsupportedMedia("The body has a Content-Encoding; send it as it is.")
     members = parse_object(read_body(request.environ, api.settings.max_body_bytes))
     accepted = api.submit(members, idempotency_key(request.headers.get("Idempotency-Key")))
@@ -120,8 +129,14 @@ def _job_status(job_id: str) -> Response:
     answer.headers["Cache-Control"] = "no-cache"
     if not found.job.status.is_final:
         answer.headers["Retry-After"] = str(retry_after_s(found.age_s))
-    answer.set_etag(blake2b(document, digest_size=16).hexdigest())
-    answer.make_conditional(request)
+    etag = blake2b(document, digest_size=16).hexdigest()
+    if request.headers.get("If-Match", "*").strip() != "*" and not request.if_match.contains(etag):
+        raise PreconditionFailed("The job's document is not the one that If-Match names.")
+    answer.set_etag(etag)
+    if request.if_none_match.contains_weak(etag):
+        answer.status_code = 304
+        answer.set_data(b"")
+        answer.headers.pop("Content-Length", None)
     return answer
 
 
@@ -150,6 +165,12 @@ def _api() -> Api:
 
 def _json(document: bytes, status: int) -> Response:
     return Response(document, status=status, content_type="application/json")
+
+
+def _options_without_type(answer: Response) -> Response:
+    if request.method == "OPTIONS":
+        answer.headers.pop("Content-Type", None)
+    return answer
 
 
 def _unforeseen(error: Exception) -> Response:

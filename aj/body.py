@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 from aj.errors import BodyTooLarge, Invalid, Malformed
 
 DEEPEST_NESTING = 64
+MOST_DIGITS = 4300  # Python's own limit, which it counts without the sign
 # Possessive, and the closing quote optional: a string without an end is scanned once and not from each of its quotes.
 _STRINGS_AND_BRACKETS = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[\]{}]', re.DOTALL)
 
@@ -105,8 +106,16 @@ def _finite(text: str) -> float:
     return value
 
 
+def _whole(text: str) -> int:
+    if len(text.lstrip("-")) > MOST_DIGITS:
+        raise ValueError(f"a number has {len(text)} digits; the limit is {MOST_DIGITS}")
+    return int(text)
+
+
 def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a JSON value")
 
 
-_READER = json.JSONDecoder(object_pairs_hook=_unique, parse_float=_finite, parse_constant=_no_constant)
+_READER = json.JSONDecoder(
+    object_pairs_hook=_unique, parse_float=_finite, parse_int=_whole, parse_constant=_no_constant
+)

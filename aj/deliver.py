@@ -18,7 +18,7 @@ from aj.job import CallbackState, Job, Status, join_members, quoted
 from aj.schedule import delay_before_s
 from aj.settings import Settings
 from aj.signature import ID_HEADER, SIGNATURE_HEADER, TIMESTAMP_HEADER, sign
-from aj.store import Delivery, News, Outbox, Webhook, patiently
+from aj.store import Attempt, Delivery, News, Outbox, Webhook, patiently
 
 log = logging.getLogger("aj.deliver")
 
@@ -29,7 +29,7 @@ RESULT_MAX_BYTES = 16 * 1024
 RECORD_FOR_S = 60
 
 
-def webhook_for(job: Job, endpoint: str, first_delay_s: float) -> Webhook:
+def webhook_for(job: Job, host: str, first_delay_s: float) -> Webhook:
     """The message that tells of the end of `job`: its document with `type` and `timestamp` before the rest.
 
     A result of more than 16 KiB is left out and said to be.
@@ -39,7 +39,7 @@ def webhook_for(job: Job, endpoint: str, first_delay_s: float) -> Webhook:
     large = job.status is Status.SUCCEEDED and job.outcome is not None and len(job.outcome) > RESULT_MAX_BYTES
     members += [each for each in job.members() if not (large and each[0] == "result")]
     members += [("result_omitted", b"true")] if large else []
-    return Webhook(join_members(members), endpoint, job.ended_ms + int(first_delay_s * 1000))
+    return Webhook(join_members(members), host, job.ended_ms + int(first_delay_s * 1000))
 
 
 def webhook_id(job_id: str) -> str:
@@ -48,7 +48,7 @@ def webhook_id(job_id: str) -> str:
 
 
 class Deliver:
-    """Delivers what is due, with many threads and a small share for each endpoint."""
+    """Delivers what is due, with many threads and a small share for each host."""
 
     def __init__(self, settings: Settings, outbox: Outbox, egress: Egress) -> None:
         self._settings, self._outbox, self._egress = settings, outbox, egress
@@ -83,10 +83,15 @@ class Deliver:
     def _attempt(self, delivery: Delivery) -> None:
         """One attempt and its record. Whatever goes wrong, the lease ends and the attempt is repeated."""
         try:
-            status, retry_after_s = self._send(delivery)
-            state, delay_s = self._judged(delivery, status, retry_after_s)
-            log.info("webhook of job %s: attempt %d, answer %s: %s", delivery.job_id, delivery.attempt, status, state)
-            patiently(lambda: self._outbox.record(delivery, state, status, delay_s), RECORD_FOR_S)
+            attempt = self._judged(delivery, *self._send(delivery))
+            log.info(
+                "webhook of job %s: attempt %d, answer %s: %s",
+                delivery.job_id,
+                attempt.number,
+                attempt.http_status,
+                attempt.state,
+            )
+            patiently(lambda: self._outbox.record(delivery, attempt), RECORD_FOR_S)
         except StoreUnavailable:
             log.error("webhook of job %s: attempt %d could not be recorded", delivery.job_id, delivery.attempt)
         except Exception:
@@ -115,14 +120,16 @@ class Deliver:
             return None, None
         return answer.status, answer.retry_after_s
 
-    def _judged(
-        self, delivery: Delivery, status: int | None, retry_after_s: float | None
-    ) -> tuple[CallbackState, float]:
-        """The state after this attempt, and the seconds until the next one while that is pending."""
+    def _judged(self, delivery: Delivery, status: int | None, retry_after_s: float | None) -> Attempt:
+        """What the attempt means for the delivery."""
+        schedule_s = self._settings.callback_schedule_s
+        number = min(delivery.attempt, len(schedule_s))
         if status is not None and 200 <= status < 300:
-            return CallbackState.DELIVERED, 0.0
+            return Attempt(CallbackState.DELIVERED, status, number)
         if status == HTTPStatus.GONE:
-            return CallbackState.GONE, 0.0
+            return Attempt(CallbackState.GONE, status, number)
         asked_s = retry_after_s if status in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE) else None
-        delay_s = delay_before_s(delivery.attempt + 1, self._settings.callback_schedule_s, asked_s)
-        return (CallbackState.EXHAUSTED, 0.0) if delay_s is None else (CallbackState.PENDING, delay_s)
+        delay_s = delay_before_s(delivery.attempt + 1, schedule_s, asked_s)
+        if delay_s is None:
+            return Attempt(CallbackState.EXHAUSTED, status, number)
+        return Attempt(CallbackState.PENDING, status, number, delay_s)

@@ -6,6 +6,7 @@ exception's class, and its text only where the task meant it for the caller (`Ta
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -113,8 +114,21 @@ def _encoded(result: Any, max_result_bytes: int) -> bytes:
         raise Refused(
             ErrorType.RESULT_INVALID, f"The return value cannot be written as JSON ({type(error).__name__})."
         ) from error
+    if _has_colliding_names(result):
+        raise Refused(ErrorType.RESULT_INVALID, "The return value has two members that JSON would give one name.")
     if len(body) > max_result_bytes:
         raise Refused(
             ErrorType.RESULT_TOO_LARGE, f"The result is {len(body)} bytes of JSON; the limit is {max_result_bytes}."
         )
     return body
+
+
+def _has_colliding_names(value: Any) -> bool:
+    """Whether an object such as `{1: …, "1": …}` is in `value`: JSON would have the same name twice in it."""
+    if isinstance(value, Mapping):
+        if not all(isinstance(name, str) for name in value):
+            names = [name if isinstance(name, str) else json.dumps(name) for name in value]
+            if len(set(names)) < len(names):
+                return True
+        return any(_has_colliding_names(each) for each in value.values())
+    return isinstance(value, list | tuple) and any(_has_colliding_names(each) for each in value)

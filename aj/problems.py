@@ -14,13 +14,14 @@ from aj.job import to_json
 MEDIA_TYPE = "application/problem+json"
 TYPE_PREFIX = "urn:problem-type:aj:"
 RETRY_AFTER_S = 2
+MOST_ERRORS = 50
 
 
 def problem_response(problem: Problem) -> Response:
     """One of our own errors as an answer, with Retry-After where trying again may help."""
     extra: dict[str, Any] = {}
     if isinstance(problem, Invalid) and problem.errors:
-        extra["errors"] = [_field(each) for each in problem.errors]
+        extra["errors"] = [_field(each) for each in problem.errors[:MOST_ERRORS]]
     if isinstance(problem, JobGone):
         extra["expired_at"] = problem.expired_at
     if isinstance(problem, NotReady):
@@ -30,6 +31,7 @@ def problem_response(problem: Problem) -> Response:
         answer.headers["Retry-After"] = str(RETRY_AFTER_S)
     if problem.status == HTTPStatus.UNSUPPORTED_MEDIA_TYPE:
         answer.headers["Accept"] = "application/json"
+        answer.headers["Accept-Encoding"] = "identity"
     return answer
 
 

@@ -5,13 +5,14 @@ Validates first and asks the store once. Runs nothing, and knows no HTTP.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from aj import clock
 from aj.errors import AddressRefused, FieldError, Invalid, KeyReused, QueueFull
-from aj.job import Submission, new_job_id, to_json
+from aj.job import Submission, new_job_id
 from aj.registry import RESERVED, Registry, Task
 from aj.settings import Settings
 from aj.store import Jobs, Key, Place, Verdict
@@ -97,7 +98,8 @@ def _metadata_errors(metadata: Any) -> list[FieldError]:
         return []
     if not isinstance(metadata, dict):
         return [FieldError("#/metadata", "must be an object")]
-    size_bytes = len(to_json(metadata))
+    # Counted without the white space that JSON does not need, which the caller may have left out too.
+    size_bytes = len(json.dumps(metadata, ensure_ascii=False, separators=(",", ":")).encode("utf-8"))
     if size_bytes > METADATA_MAX_BYTES:
         return [FieldError("#/metadata", f"is {size_bytes} bytes of JSON; the limit is {METADATA_MAX_BYTES}")]
     return []

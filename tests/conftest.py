@@ -13,7 +13,7 @@ import redis
 from flask.testing import FlaskClient
 
 from aj import create_app
-from aj.egress import endpoint_of
+from aj.egress import host_of
 from aj.local.embedded import ServerProcess, start_server
 from aj.registry import Registry
 from aj.settings import Settings
@@ -60,7 +60,7 @@ class Deployment:
         """An RQ worker in this process; its `work_once` takes and runs one job."""
         settings = Settings.from_env({**self.env, **changes})
         registry = Registry.load(settings.tasks)
-        return Worker(self.queue, connect(settings.redis_url, for_worker=True), settings, registry, endpoint_of)
+        return Worker(self.queue, connect(settings.redis_url, for_worker=True), settings, registry, host_of)
 
 
 @pytest.fixture
@@ -75,7 +75,7 @@ def deploy(store: ServerProcess) -> Iterator[Callable[..., Deployment]]:
             "AJ_PREFIX": f"t{name}",
             "AJ_QUEUES": f"q:{name}",
             "AJ_TASKS": "tests.support.tasks",
-            "AJ_CALLBACK_ALLOW": "127.0.0.1",
+            "AJ_CALLBACK_ALLOW": "127.0.0.0/8",
             **changes,
         }
         deployment = Deployment(Settings.from_env(env), env, redis.Redis.from_url(store.url))

@@ -28,7 +28,7 @@ from aj.egress.exchange import exchange
 from aj.errors import AddressRefused
 from aj.settings import Allowed
 
-__all__ = ["Answer", "Egress", "Resolver", "endpoint_of"]
+__all__ = ["Answer", "Egress", "Resolver", "host_of"]
 
 RETRY_AFTER_MOST_S = 366 * 86_400.0
 _DELAY_SECONDS = re.compile(r"-?[0-9]+")
@@ -106,12 +106,12 @@ class Egress:
         return addresses
 
 
-def endpoint_of(url: str) -> str:
-    """The receiver of a URL as `host:port`, to count calls by. Whether it may be called is asked elsewhere.
+def host_of(url: str) -> str:
+    """The host of a URL, to count calls by. Whether it may be called is asked elsewhere.
 
     Raises: AddressRefused: the URL cannot be read.
     """
-    return urls.read(url).endpoint
+    return urls.read(url).host
 
 
 def parse_retry_after_s(text: str) -> float | None:

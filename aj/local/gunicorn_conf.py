@@ -44,4 +44,5 @@ threads = _settings.web_threads
 preload_app = True  # a wrong setting stops the server with one line, instead of each worker that it starts
 control_socket_disable = True  # the API and the receiver of one user would share its path
 graceful_timeout = 10
+forwarder_headers = ""  # else any client on this host could set SCRIPT_NAME by a header, and with it our Locations
 keepalive = 75  # longer than the 60 s of usual load balancers, so that they close first and no request is lost

@@ -4,10 +4,11 @@ from aj.store.client import Client, connect, patiently
 from aj.store.health import refuse_unfit, unready_because
 from aj.store.jobs import Claim, Fenced, Found, Jobs, Key, Place, Verdict, Webhook
 from aj.store.keys import Keys
-from aj.store.outbox import Delivery, News, Outbox
+from aj.store.outbox import Attempt, Delivery, News, Outbox
 from aj.store.recovery import Recovery
 
 __all__ = [
+    "Attempt",
     "Claim",
     "Client",
     "Delivery",

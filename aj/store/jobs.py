@@ -10,12 +10,16 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from aj.errors import AjError
+from aj import clock
+from aj.errors import AjError, StoreUnavailable
 from aj.job import Callback, CallbackState, Job, Status, Submission, to_json
-from aj.store.client import Client, commands_of, errors_converted
+from aj.store.client import AWAY, REPLY_TIMEOUT_S, Client, commands_of, errors_converted
 from aj.store.keys import Keys
 from aj.store.rq_classes import Queue
 from aj.store.scripts import Script, flattened
+
+# A little less than a request waits for its two tries.
+GIVE_UP_MS = int(2 * REPLY_TIMEOUT_S * 1000) - 200
 
 
 class Fenced(AjError):
@@ -74,10 +78,10 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Webhook:
-    """A message to be delivered: raw body, its endpoint `host:port`, when the first attempt is due."""
+    """A message to be delivered: raw body, its host `host:port`, when the first attempt is due."""
 
     body: bytes
-    endpoint: str
+    host: str
     due_ms: int
 
 
@@ -86,6 +90,8 @@ class Jobs:
 
     def __init__(self, client: Client, keys: Keys) -> None:
         self._client, self._keys = client, keys
+        # How far the store's clock is ahead of ours, as its last answer showed.
+        self._ahead_ms: int | None = None
         self._submit = Script(client, "submit")
         self._start = Script(client, "start")
         self._beat = Script(client, "beat")
@@ -108,15 +114,26 @@ class Jobs:
         keys = [self._keys.job(job_id), queue.key, self._keys.active]
         if key is not None:
             keys.append(self._keys.idempotency(key.owner, key.text))
-        args = [job_id, submission.fingerprint, key.ttl_s if key else 0, place.max_queued, len(fields), *fields]
+        args: list[Any] = [job_id, submission.fingerprint, key.ttl_s if key else 0, place.max_queued]
+        args += [self._latest_ms(), len(fields), *fields]
         name = self._keys.rq_name(submission.task)
         args += flattened(_enqueue_commands(queue, job_id, name, submission, place))
-        verdict, standing_id = self._submit(keys, args)
+        verdict, standing_id, now_ms = self._submit(keys, args)
+        self._ahead_ms = now_ms - clock.now_ms()
+        if verdict == b"late":
+            raise StoreUnavailable(AWAY)
         return Verdict(verdict.decode()), standing_id.decode()
+
+    def _latest_ms(self) -> int:
+        """Until when a submission may be accepted, on the store's clock; 0 where that clock is not known yet.
+
+        A store that hangs reads late what was sent to it. By then the sender has given up, and has said so.
+        """
+        return 0 if self._ahead_ms is None else clock.now_ms() + self._ahead_ms + GIVE_UP_MS
 
     def find(self, job_id: str) -> Found:
         """Looks for a job in one round trip. Raises: StoreUnavailable."""
-        with errors_converted(), self._client.pipeline(transaction=False) as pipe:
+        with errors_converted(self._client.breaker), self._client.pipeline(transaction=False) as pipe:
             pipe.hgetall(self._keys.job(job_id))
             pipe.get(self._keys.tombstone(job_id))
             pipe.time()
@@ -138,9 +155,12 @@ class Jobs:
         now_ms, *pairs = reply
         return job_from(claim.job_id, dict(zip(pairs[::2], pairs[1::2], strict=True))), int(now_ms)
 
-    def beat(self, claim: Claim, lease_s: float) -> bool:
-        """Renews the lease of a running job; False where it is not the claim's any more. Raises: StoreUnavailable."""
-        words: list[Any] = [claim.execution, claim.job_id, int(lease_s * 1000)]
+    def beat(self, claim: Claim, lease_s: float, commands: list[tuple[Any, ...]]) -> bool:
+        """Renews the lease of a running job; False where it is not the claim's any more.
+
+        RQ's `commands` run in the same step. Raises: StoreUnavailable.
+        """
+        words: list[Any] = [claim.execution, claim.job_id, int(lease_s * 1000), *flattened(commands)]
         return bool(self._beat([self._keys.job(claim.job_id), self._keys.leases], words))
 
     def finish(
@@ -157,11 +177,11 @@ class Jobs:
 
         Raises: Fenced: the job is not the claim's to end. StoreUnavailable.
         """
-        keys, endpoint = self._keys, webhook.endpoint if webhook else ""
+        keys, host = self._keys, webhook.host if webhook else ""
         names = [keys.job(ended.id), keys.leases, keys.active, keys.tombstone(ended.id), keys.delivery(ended.id)]
         words: list[Any] = [*claim.words, ended.status, ended.outcome, ended.ended_ms, *ttls_s]
-        words += [webhook.body, endpoint, webhook.due_ms] if webhook else ["", "", 0]
-        reply = self._finish([*names, keys.hosts, keys.due(endpoint)], [*words, keys.news, *flattened(commands)])
+        words += [webhook.body, host, webhook.due_ms] if webhook else ["", "", 0]
+        reply = self._finish([*names, keys.hosts, keys.due(host)], [*words, keys.news, *flattened(commands)])
         _refuse_fenced(reply, claim)
 
     def retry(self, claim: Claim, delay_s: float, commands: list[tuple[Any, ...]]) -> None:

@@ -9,9 +9,10 @@
 | `<prefix>:leases` | sorted set: job id → end of lease, ms | jobs | its last member's |
 | `<prefix>:delayed` | sorted set: job id → due, ms | jobs | its last member's |
 | `<prefix>:out:job:<id>` | hash | outbox | none while pending; as long as the job's hash once delivered or spent |
-| `<prefix>:out:hosts` | sorted set: endpoint → next work, ms | outbox | its last member's |
-| `<prefix>:out:due:<endpoint>` | sorted set: job id → due, ms | outbox | its last member's |
-| `<prefix>:out:busy:<endpoint>` | sorted set: job id → end of lease, ms | outbox | its longest lease's |
+| `<prefix>:out:hosts` | sorted set: host → next work, ms | outbox | its last member's |
+| `<prefix>:out:due:<host>` | sorted set: job id → due, ms | outbox | its last member's |
+| `<prefix>:out:busy:<host>` | sorted set: job id → end of lease, ms | outbox | its longest lease's |
+| `<prefix>:out:failing:<host>` | string | outbox | ten minutes from the last attempt without an answer |
 | `<prefix>:out:news` | channel | outbox | |
 
 Without a time to live stand only active jobs, pending deliveries, and the sorted sets that index them; each of
@@ -68,11 +69,14 @@ class Keys:
     def hosts(self) -> str:
         return f"{self.prefix}:out:hosts"
 
-    def due(self, endpoint: str) -> str:
-        return f"{self.prefix}:out:due:{endpoint}"
+    def due(self, host: str) -> str:
+        return f"{self.prefix}:out:due:{host}"
 
-    def busy(self, endpoint: str) -> str:
-        return f"{self.prefix}:out:busy:{endpoint}"
+    def busy(self, host: str) -> str:
+        return f"{self.prefix}:out:busy:{host}"
+
+    def failing(self, host: str) -> str:
+        return f"{self.prefix}:out:failing:{host}"
 
     @property
     def news(self) -> str:

@@ -10,8 +10,10 @@ from aj.store.client import Client, errors_converted
 from aj.store.keys import Keys
 from aj.store.scripts import Script
 
-# Deliveries that one endpoint may hold at a time, over all deliverers of the deployment.
-ENDPOINT_SHARE = 4
+# Deliveries that one host, whatever the port, may hold at a time, over all deliverers of the deployment.
+HOST_SHARE = 4
+# How long a host that did not answer gets one delivery at a time.
+FAILING_FOR_S = 600
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,19 +22,32 @@ class Delivery:
 
     job_id: str
     url: str
-    endpoint: str
+    host: str
     body: bytes
     attempt: int
     token: str
 
 
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """What an attempt brought: the state after it, the receiver's status (None: no answer), its number from 1.
+
+    While the state is pending the next one is due in `next_in_s` seconds.
+    """
+
+    state: CallbackState
+    http_status: int | None
+    number: int
+    next_in_s: float = 0.0
+
+
 class Outbox:
-    """Deliveries that are due, by endpoint."""
+    """Deliveries that are due, by host."""
 
     def __init__(self, client: Client, keys: Keys) -> None:
         self._client, self._keys = client, keys
-        self._claim = Script(client, "schedule_endpoint", "claim_deliveries")
-        self._record = Script(client, "schedule_endpoint", "record_attempt")
+        self._claim = Script(client, "schedule_host", "claim_deliveries")
+        self._record = Script(client, "schedule_host", "record_attempt")
 
     def claim(self, most: int, lease_s: float) -> tuple[list[Delivery], float | None]:
         """Up to `most` due deliveries under a lease, and the seconds until the next is due (None: nothing waits).
@@ -41,23 +56,27 @@ class Outbox:
         """
         token = secrets.token_hex(8)
         wait_ms, *rows = self._claim(
-            [self._keys.hosts], [f"{self._keys.prefix}:out", most, ENDPOINT_SHARE, int(lease_s * 1000), token]
+            [self._keys.hosts], [f"{self._keys.prefix}:out", most, HOST_SHARE, int(lease_s * 1000), token]
         )
         claimed = [
-            Delivery(job.decode(), url.decode(), endpoint.decode(), body, attempt, token)
-            for job, url, endpoint, body, attempt in rows
+            Delivery(job.decode(), url.decode(), host.decode(), body, attempt, token)
+            for job, url, host, body, attempt in rows
         ]
         return claimed, None if wait_ms < 0 else wait_ms / 1000
 
-    def record(self, delivery: Delivery, state: CallbackState, http_status: int | None, next_in_s: float) -> None:
-        """Records an attempt; while `state` is pending the next one is due in `next_in_s` seconds.
-
-        Raises: StoreUnavailable.
-        """
-        keys, job_id, endpoint = self._keys, delivery.job_id, delivery.endpoint
-        names = [keys.delivery(job_id), keys.job(job_id), keys.hosts, keys.due(endpoint), keys.busy(endpoint)]
-        words = [job_id, delivery.token, state, http_status or "", int(next_in_s * 1000), endpoint, ENDPOINT_SHARE]
-        self._record(names, [*words, keys.news])
+    def record(self, delivery: Delivery, attempt: Attempt) -> None:
+        """Records what an attempt brought. Raises: StoreUnavailable."""
+        keys, job_id, host = self._keys, delivery.job_id, delivery.host
+        names = [
+            keys.delivery(job_id),
+            keys.job(job_id),
+            keys.hosts,
+            keys.due(host),
+            keys.busy(host),
+            keys.failing(host),
+        ]
+        words = [job_id, delivery.token, attempt.state, attempt.http_status or "", int(attempt.next_in_s * 1000), host]
+        self._record(names, [*words, HOST_SHARE, keys.news, attempt.number, FAILING_FOR_S])
 
     def news(self) -> News:
         """A subscription that wakes a deliverer when a webhook is written."""

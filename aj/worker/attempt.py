@@ -32,10 +32,10 @@ class JobAttempt:
     """A try of one job under one claim. `job` is the job as it was when it was taken, once it is."""
 
     def __init__(
-        self, settings: Settings, registry: Registry, jobs: Jobs, claim: Claim, endpoint_of: Callable[[str], str]
+        self, settings: Settings, registry: Registry, jobs: Jobs, claim: Claim, host_of: Callable[[str], str]
     ) -> None:
         self._settings, self._registry, self._jobs, self.claim = settings, registry, jobs, claim
-        self._endpoint_of = endpoint_of
+        self._host_of = host_of
         self._clock_offset_s = self._silent_until_s = 0.0
         self._outcome: Outcome | None = None
         self.retry_in_s: float | None = None
@@ -51,9 +51,9 @@ class JobAttempt:
         lease_s = self._settings.lease_s
         self.hold(*patiently(lambda: self._jobs.start(self.claim, lease_s, commands), START_FOR_S))
 
-    def beat(self) -> bool:
+    def beat(self, commands: list[tuple[Any, ...]]) -> bool:
         """Renews the lease; False where the job is not ours any more. Raises: StoreUnavailable."""
-        return self._jobs.beat(self.claim, self._settings.lease_s)
+        return self._jobs.beat(self.claim, self._settings.lease_s, commands)
 
     def report(self, progress: bytes) -> None:
         """Passes a progress report on; where the store is away it is dropped, since no task fails for a report."""
@@ -87,13 +87,13 @@ class JobAttempt:
         webhook = None
         if ended.callback_url is not None:
             first_s = delay_before_s(1, self._settings.callback_schedule_s) or 0.0
-            webhook = webhook_for(ended, self._endpoint(ended.callback_url), first_s)
+            webhook = webhook_for(ended, self._host(ended.callback_url), first_s)
         ttls_s = (self._settings.result_ttl_s, self._settings.result_ttl_s + self._settings.tombstone_ttl_s)
         patiently(lambda: self._jobs.finish(self.claim, ended, ttls_s, webhook, commands), END_FOR_S)
 
-    def _endpoint(self, url: str) -> str:
+    def _host(self, url: str) -> str:
         """Whom a delivery is counted for. A URL that an older version accepted must not keep a job from ending."""
         try:
-            return self._endpoint_of(url)
+            return self._host_of(url)
         except AddressRefused:
             return "unreadable"

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Sequence
 
 from aj.deliver import Deliver
-from aj.egress import Egress, endpoint_of
+from aj.egress import Egress, host_of
 from aj.errors import SettingsError
 from aj.local.embedded import ensure_store
 from aj.registry import Registry
@@ -35,9 +35,9 @@ def main(arguments: Sequence[str]) -> int:
             return 0
         registry = Registry.load(settings.tasks)
         if arguments[0] == "jobs":
-            Worker(arguments[1], client, settings, registry, endpoint_of).run()
+            Worker(arguments[1], client, settings, registry, host_of).run()
         else:
-            Sweep(settings, registry, Jobs(client, keys), Recovery(client, keys), endpoint_of)(_stop_event())
+            Sweep(settings, registry, Jobs(client, keys), Recovery(client, keys), host_of)(_stop_event())
     except SettingsError as error:
         print(f"aj: {error}", file=sys.stderr)
         return EXIT_SETTINGS

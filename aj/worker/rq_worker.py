@@ -16,7 +16,6 @@ import secrets
 import signal
 from collections.abc import Callable
 
-import redis
 from rq.executions import Execution
 from rq.utils import now
 from rq.worker import WorkerStatus
@@ -29,6 +28,7 @@ from aj.processes import die_with_parent
 from aj.registry import Registry
 from aj.settings import Settings
 from aj.store import Claim, Client, Fenced, Jobs, Keys
+from aj.store.client import commands_of
 from aj.store.ledger import note_failure, note_retry, note_success
 from aj.store.rq_classes import Job, Queue
 from aj.worker.alarm import alarm_after
@@ -46,9 +46,9 @@ class Worker(WorkLoop):
     """Runs the jobs of one queue, each in a work-horse of its own."""
 
     def __init__(
-        self, queue: str, client: Client, settings: Settings, registry: Registry, endpoint_of: Callable[[str], str]
+        self, queue: str, client: Client, settings: Settings, registry: Registry, host_of: Callable[[str], str]
     ) -> None:
-        self._settings, self._registry, self._endpoint_of = settings, registry, endpoint_of
+        self._settings, self._registry, self._host_of = settings, registry, host_of
         self._jobs = Jobs(client, Keys(settings.prefix))
         self._next_beat_s = 0.0
         super().__init__(queue, client, settings.result_ttl_s)
@@ -85,7 +85,7 @@ class Worker(WorkLoop):
     def refuse_unreadable(self, job_id: str) -> None:
         """Fails a job whose part in RQ is broken; left alone it would come back from every sweep and break us again."""
         claim = Claim(job_id, secrets.token_hex(16))
-        attempt = JobAttempt(self._settings, self._registry, self._jobs, claim, self._endpoint_of)
+        attempt = JobAttempt(self._settings, self._registry, self._jobs, claim, self._host_of)
         try:
             attempt.start([("LREM", self.queues[0].intermediate_queue_key, 1, job_id)])
             attempt.decide(Refused(ErrorType.TASK_UNAVAILABLE, "The worker cannot read the job.").outcome)
@@ -99,7 +99,7 @@ class Worker(WorkLoop):
         with self.connection.pipeline() as pipe:
             execution = Execution.create(job, ttl_s, pipeline=pipe, worker_name=self.name)
             claim = Claim(job.id, execution.id)
-            job.attempt = attempt = JobAttempt(self._settings, self._registry, self._jobs, claim, self._endpoint_of)
+            job.attempt = attempt = JobAttempt(self._settings, self._registry, self._jobs, claim, self._host_of)
             self.set_state(WorkerStatus.BUSY, pipeline=pipe)
             self.heartbeat(pipeline=pipe)
             job.heartbeat(now(), ttl_s, pipeline=pipe)
@@ -151,10 +151,15 @@ class Worker(WorkLoop):
             return
         self._next_beat_s = monotonic_s() + self._settings.lease_s / 4
         assert isinstance(job.attempt, JobAttempt)
+        ttl_s = self.get_heartbeat_ttl(job)
+        with self.connection.pipeline() as pipe:
+            self.heartbeat(pipeline=pipe)
+            execution.heartbeat(job.started_job_registry, ttl_s, pipeline=pipe)
+            job.heartbeat(now(), ttl_s, pipeline=pipe, xx=True)
+            commands = commands_of(pipe)
         try:
-            is_ours = job.attempt.beat()
-            self.maintain_heartbeats(job, execution)
-        except (redis.RedisError, StoreUnavailable) as error:
+            is_ours = job.attempt.beat(commands)
+        except StoreUnavailable as error:
             log.warning("no heartbeat for job %s: %s", job.id, error)
             return
         if not is_ours and not self._pipe.has_ended:

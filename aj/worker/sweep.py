@@ -36,10 +36,10 @@ class Sweep:
         registry: Registry,
         jobs: Jobs,
         recovery: Recovery,
-        endpoint_of: Callable[[str], str],
+        host_of: Callable[[str], str],
     ) -> None:
         self._settings, self._registry, self._jobs, self._recovery = settings, registry, jobs, recovery
-        self._endpoint_of = endpoint_of
+        self._host_of = host_of
         self._in_touch_since_s = monotonic_s()
         self._first_seen_s: dict[tuple[str, str], float] = {}
         self._orphans: set[str] = set()
@@ -91,7 +91,7 @@ class Sweep:
         self._end(held, now_ms, Claim(job_id, held.execution, only_lapsed=True))
 
     def _end(self, held: Held, now_ms: int, claim: Claim) -> None:
-        attempt = JobAttempt(self._settings, self._registry, self._jobs, claim, self._endpoint_of)
+        attempt = JobAttempt(self._settings, self._registry, self._jobs, claim, self._host_of)
         attempt.hold(held.job, now_ms)
         outcome = lost()
         attempt.decide(outcome)

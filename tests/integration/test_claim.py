@@ -181,7 +181,10 @@ def test_a_dotted_path_is_no_name_of_a_task(
     rewrite_payload(deployment, job_id, call(name, kwargs))
     work_off(deployment)
     assert not made.exists()
-    assert_unavailable(deployment, client, job_id)
+    if name == "os.mkdir":
+        assert_unavailable(deployment, client, job_id)
+    else:
+        assert document(client, job_id)["result"] == 4, "the task that was submitted, whatever the queue says"
 
 
 def assert_unavailable(deployment: Deployment, client: FlaskClient, job_id: str) -> None:

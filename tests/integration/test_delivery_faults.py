@@ -9,9 +9,8 @@ import time
 import pytest
 from flask.testing import FlaskClient
 
-from aj.job import CallbackState
-from aj.store import Delivery, Keys, Outbox
-from aj.store.outbox import ENDPOINT_SHARE
+from aj.store import Attempt, Delivery, Keys, Outbox
+from aj.store.outbox import HOST_SHARE
 from tests.conftest import Deployment
 from tests.support.deliveries import (
     QUICK,
@@ -69,11 +68,11 @@ class Forgetful(Outbox):
     def claim(self, most: int, lease_s: float) -> tuple[list[Delivery], float | None]:
         return super().claim(most, 0.2)
 
-    def record(self, delivery: Delivery, state: CallbackState, http_status: int | None, next_in_s: float) -> None:
+    def record(self, delivery: Delivery, attempt: Attempt) -> None:
         if self.lost == 0:
             self.lost += 1
             raise RuntimeError("the deliverer died here")
-        super().record(delivery, state, http_status, next_in_s)
+        super().record(delivery, attempt)
 
 
 def test_a_crash_between_sending_and_recording_sends_again(
@@ -102,7 +101,7 @@ def test_deliverers_that_always_die_do_not_send_for_ever(
     assert receiver.received == []
 
 
-def test_an_endpoint_never_holds_more_than_its_share(
+def test_a_host_never_holds_more_than_its_share(
     deployment: Deployment, client: FlaskClient, receiver: Receiver
 ) -> None:
     """Two deliverers together bring no more than four at a time to one receiver, and yet all of them."""
@@ -123,7 +122,7 @@ def test_an_endpoint_never_holds_more_than_its_share(
     with delivering(deployment), delivering(deployment):
         for job_id in job_ids:
             wait_for_state(client, job_id, "delivered")
-    assert 1 < most <= ENDPOINT_SHARE
+    assert 1 < most <= HOST_SHARE
     assert len(receiver.received) == 40
     assert outbox_indexes(deployment) == []
 
@@ -132,13 +131,13 @@ def test_a_dead_receiver_does_not_hold_back_a_living_one(
     deployment: Deployment, client: FlaskClient, receiver: Receiver
 ) -> None:
     """300 webhooks wait for a receiver that says nothing; 20 that were owed later arrive at another at once."""
-    with socket.create_server(("127.0.0.1", 0), backlog=64) as silent:
-        dead = f"http://127.0.0.1:{silent.getsockname()[1]}/hook"
+    with socket.create_server(("127.0.0.2", 0), backlog=64) as silent:
+        dead = f"http://127.0.0.2:{silent.getsockname()[1]}/hook"
         for _ in range(300):
             ended(deployment, client, dead)
         with delivering(deployment, AJ_CALLBACK_TIMEOUT_S="2"):
-            key = f"{deployment.settings.prefix}:out:busy:127.0.0.1:{silent.getsockname()[1]}"
-            wait_until(lambda: deployment.redis.zcard(key) == ENDPOINT_SHARE, what="a full share of the dead receiver")
+            key = f"{deployment.settings.prefix}:out:busy:127.0.0.2"
+            wait_until(lambda: deployment.redis.zcard(key) == HOST_SHARE, what="a full share of the dead receiver")
             begun_s = time.monotonic()
             for _ in range(20):
                 ended(deployment, client, receiver.url())

@@ -9,8 +9,8 @@ import pytest
 from flask.testing import FlaskClient
 
 from aj.job import CallbackState
-from aj.store import Delivery, Outbox
-from aj.store.outbox import ENDPOINT_SHARE
+from aj.store import Attempt, Delivery, Outbox
+from aj.store.outbox import HOST_SHARE
 from tests.conftest import Deployment
 from tests.support.deliveries import deliveries, ended, outbox_indexes, outbox_of
 from tests.support.inside import our_hash
@@ -46,7 +46,7 @@ def test_a_claimed_delivery_is_nobody_elses(outbox: Outbox, owe: Callable[..., s
     """A second deliverer finds nothing, and is told when the lease ends."""
     job_id = owe()
     claimed = claim_one(outbox)
-    assert (claimed.job_id, claimed.url, claimed.endpoint, claimed.attempt) == (job_id, HOOK, "127.0.0.1:9", 1)
+    assert (claimed.job_id, claimed.url, claimed.host, claimed.attempt) == (job_id, HOOK, "127.0.0.1", 1)
     again, next_in_s = outbox.claim(10, LEASE_S)
     assert again == []
     assert next_in_s is not None
@@ -72,7 +72,7 @@ def test_a_record_whose_lease_went_to_another_counts_for_nothing(
     wait_until(lambda: outbox.claim(1, LEASE_S)[0], what="the end of the lease")
     before = row(deployment, job_id), our_hash(deployment, job_id)
     for state in (CallbackState.PENDING, CallbackState.EXHAUSTED, CallbackState.GONE):
-        outbox.record(late, state, 500, 1000.0)
+        outbox.record(late, Attempt(state, 500, late.attempt, 1000.0))
     assert (row(deployment, job_id), our_hash(deployment, job_id)) == before
 
 
@@ -83,8 +83,8 @@ def test_a_webhook_that_arrived_is_never_sent_again(
     job_id = owe()
     late = claim_one(outbox, 0.05)
     other = wait_until(lambda: outbox.claim(1, LEASE_S)[0], what="the end of the lease")[0]
-    outbox.record(late, CallbackState.DELIVERED, 204, 0.0)
-    outbox.record(other, CallbackState.PENDING, 500, 0.0)
+    outbox.record(late, Attempt(CallbackState.DELIVERED, 204, late.attempt, 0.0))
+    outbox.record(other, Attempt(CallbackState.PENDING, 500, other.attempt, 0.0))
     assert row(deployment, job_id)[b"state"] == b"delivered"
     assert our_hash(deployment, job_id)[b"callback_state"] == b"delivered"
     assert our_hash(deployment, job_id)[b"callback_last_status"] == b"204"
@@ -99,35 +99,35 @@ def test_a_record_that_is_sent_twice_counts_once(
     job_id = owe()
     claimed = claim_one(outbox)
     for _ in range(2):
-        outbox.record(claimed, CallbackState.DELIVERED, 200, 0.0)
+        outbox.record(claimed, Attempt(CallbackState.DELIVERED, 200, claimed.attempt, 0.0))
     assert our_hash(deployment, job_id)[b"callback_attempts"] == b"1"
     assert outbox_indexes(deployment) == []
 
 
-def test_an_endpoint_gets_its_share_and_no_more(outbox: Outbox, owe: Callable[..., str]) -> None:
+def test_a_host_gets_its_share_and_no_more(outbox: Outbox, owe: Callable[..., str]) -> None:
     """Over all deliverers together; each record frees one place."""
-    for _ in range(ENDPOINT_SHARE + 3):
+    for _ in range(HOST_SHARE + 3):
         owe()
     first, _ = outbox.claim(100, LEASE_S)
-    assert len(first) == ENDPOINT_SHARE
+    assert len(first) == HOST_SHARE
     assert outbox.claim(100, LEASE_S)[0] == []
-    outbox.record(first[0], CallbackState.DELIVERED, 200, 0.0)
+    outbox.record(first[0], Attempt(CallbackState.DELIVERED, 200, first[0].attempt, 0.0))
     assert len(outbox.claim(100, LEASE_S)[0]) == 1
 
 
-def test_a_full_endpoint_does_not_hide_another(outbox: Outbox, owe: Callable[..., str]) -> None:
+def test_a_full_host_does_not_hide_another(outbox: Outbox, owe: Callable[..., str]) -> None:
     """Much that waits for one receiver leaves the others' webhooks due."""
-    for _ in range(ENDPOINT_SHARE + 3):
+    for _ in range(HOST_SHARE + 3):
         owe()
     outbox.claim(100, LEASE_S)
-    job_id = owe("http://127.0.0.1:10/hook")
+    job_id = owe("http://127.0.0.2:9/hook")
     assert claim_one(outbox).job_id == job_id
 
 
 def test_a_claim_takes_no_more_than_it_asked_for(outbox: Outbox, owe: Callable[..., str]) -> None:
     """What a deliverer has no hands for stays for another one."""
-    for port in (9, 9, 10, 10, 11):
-        owe(f"http://127.0.0.1:{port}/hook")
+    for last in (1, 1, 2, 2, 3):
+        owe(f"http://127.0.0.{last}:9/hook")
     taken = [len(outbox.claim(2, LEASE_S)[0]) for _ in range(4)]
     assert taken == [2, 2, 1, 0]
 
@@ -137,7 +137,7 @@ def test_the_next_attempt_is_due_when_it_was_said(
 ) -> None:
     """It is not to be had before, and the claim tells how long to wait."""
     job_id = owe()
-    outbox.record(claim_one(outbox), CallbackState.PENDING, 500, 100.0)
+    outbox.record(claim_one(outbox), Attempt(CallbackState.PENDING, 500, 1, 100.0))
     claimed, next_in_s = outbox.claim(10, LEASE_S)
     assert claimed == []
     assert next_in_s is not None
@@ -153,7 +153,7 @@ def test_a_delivery_that_is_over_lives_as_long_as_its_job(
 ) -> None:
     """Nothing of it stays in the lists of what is due."""
     job_id = owe()
-    outbox.record(claim_one(outbox), state, None, 0.0)
+    outbox.record(claim_one(outbox), Attempt(state, None, 1, 0.0))
     prefix = deployment.settings.prefix
     ttl_ms: Any = deployment.redis.pttl(f"{prefix}:out:job:{job_id}")
     job_ttl_ms: Any = deployment.redis.pttl(f"{prefix}:job:{job_id}")
@@ -169,7 +169,7 @@ def test_a_delivery_does_not_bring_its_expired_job_back(
     """The schedule may outlast the job's hash: its id stays expired, and a delivery that is over goes too."""
     job_id = owe()
     deployment.redis.delete(f"{deployment.settings.prefix}:job:{job_id}")
-    outbox.record(claim_one(outbox), state, 500, 100.0)
+    outbox.record(claim_one(outbox), Attempt(state, 500, 1, 100.0))
     assert our_hash(deployment, job_id) == {}
     assert client.get(f"/jobs/{job_id}").status_code == 410
     assert (deliveries(deployment) == []) is (state is not CallbackState.PENDING)

@@ -122,7 +122,7 @@ def test_json_that_is_not_an_object_gives_422(alone: Deployment, body: bytes) ->
         ({"n": 5, "task": ""}, {"#/task"}),
         ({"n": 5, "metadata": []}, {"#/metadata"}),
         ({"n": 5, "metadata": "x"}, {"#/metadata"}),
-        ({"n": 5, "metadata": {"x": "y" * 4088}}, {"#/metadata"}),
+        ({"n": 5, "metadata": {"x": "y" * 4089}}, {"#/metadata"}),
         ({"n": 5, "callback_url": 5}, {"#/callback_url"}),
         ({"n": 5, "callback_url": ""}, {"#/callback_url"}),
         ({"n": 5, "callback_url": "ftp://example.com/"}, {"#/callback_url"}),

@@ -31,7 +31,7 @@ PLACE = Place("q:x", timeout_s=7, result_ttl_s=70, max_queued=10)
 def enqueue_commands(job_id: str) -> list[tuple[Any, ...]]:
     """What our submission would send, made with a client that cannot send anything."""
     client = connect(NOWHERE)
-    return _enqueue_commands(client, Queue("q:x", client), job_id, Submission("square", {"n": 5}), PLACE)
+    return _enqueue_commands(Queue("q:x", client), job_id, "aj:square", Submission("square", {"n": 5}), PLACE)
 
 
 def test_nothing_is_sent_while_rq_makes_its_commands() -> None:
@@ -61,15 +61,16 @@ def test_a_pipeline_keeps_its_commands_as_we_think() -> None:
 def test_our_rq_job_has_the_fields_of_a_plain_one(deployment: Deployment, client: FlaskClient) -> None:
     """Only times differ from what RQ itself would have written, so that its tools read ours."""
     ours: Any = deployment.redis.hgetall(f"rq:job:{submit(client, n=5)}")
+    name = f"{deployment.settings.prefix}:square"
     plain_id = f"plain-{new_job_id(1)}"
     rq.Queue(deployment.queue, deployment.redis, serializer=JSONSerializer).enqueue_call(
-        "square",
+        name,
         kwargs={"n": 5},
         job_id=plain_id,
         timeout=180,
         result_ttl=86_400,
         failure_ttl=86_400,
-        description="square",
+        description=name,
     )
     plain: Any = deployment.redis.hgetall(f"rq:job:{plain_id}")
     deployment.redis.delete(f"rq:job:{plain_id}")
@@ -85,7 +86,7 @@ def test_plain_rq_reads_our_queue_and_job(deployment: Deployment, client: FlaskC
     assert queue.job_ids == [job_id]
     job = queue.fetch_job(job_id)
     assert job is not None
-    assert (job.func_name, job.args, job.kwargs) == ("square", [], {"n": 5})
+    assert (job.func_name, job.args, job.kwargs) == (f"{deployment.settings.prefix}:square", [], {"n": 5})
     assert (job.origin, job.timeout, job.get_status()) == (deployment.queue, 180, "queued")
     work_off(deployment)
     assert (queue.job_ids, job.get_status()) == ([], "finished")
@@ -95,7 +96,7 @@ def test_plain_rq_reads_our_queue_and_job(deployment: Deployment, client: FlaskC
 def test_the_description_holds_no_argument(deployment: Deployment, client: FlaskClient) -> None:
     """RQ writes it to its log and shows it in its tools."""
     job_id = submit(client, task="fail", text="hunter2", callback_url="http://127.0.0.1:9/hunter2")
-    assert deployment.redis.hget(f"rq:job:{job_id}", "description") == b"fail"
+    assert deployment.redis.hget(f"rq:job:{job_id}", "description") == f"{deployment.settings.prefix}:fail".encode()
 
 
 def test_the_job_says_how_long_it_may_run_and_be_kept(deployment: Deployment) -> None:
@@ -120,7 +121,7 @@ def test_nothing_in_the_store_is_pickled(alone: Deployment) -> None:
     run(alone, client, task="fail", text="x")
     submit(client, key="k", n=5, metadata={"a": 1}, callback_url="http://127.0.0.1:9/")
     pieces = [piece for value in stored_values(alone.redis) for piece in unwrapped(value)]
-    assert b'["square", null, [], {"n": 5}]' in pieces
+    assert f'["{alone.settings.prefix}:square", null, [], {{"n": 5}}]'.encode() in pieces
     assert not [piece for piece in pieces if piece.startswith(b"\x80")]
 
 

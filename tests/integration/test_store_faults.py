@@ -20,6 +20,7 @@ from tests.conftest import Deployment
 from tests.support.cutting_proxy import cutting_proxy
 from tests.support.jobs import document, run, submit, work_off
 from tests.support.own_store import all_that_is_stored, deployment_on
+from tests.support.waiting import wait_until
 
 LONGEST_S = 3.0  # the contract's bound for a 503
 
@@ -121,7 +122,7 @@ def test_a_store_that_cannot_be_used_is_a_quick_503(store_alone: Breakable, faul
         assert_unavailable(answer)
     if fault.readable:
         assert [answer.status_code for answer, _ in answers[2:]] == [200, 200, 404]
-    assert client.get(location).status_code == 200
+    wait_until(lambda: client.get(location).status_code == 200, what="the client's recovery")
     assert document(client, submit(client, key="k", n=6))["status"] == "queued"
 
 
@@ -141,14 +142,18 @@ def test_a_submission_that_the_store_refuses_leaves_nothing(store_alone: Breakab
     assert all_that_is_stored(store_alone.deployment) == before
 
 
-def test_a_submission_into_a_frozen_store_is_one_job_at_most(store_alone: Breakable) -> None:
-    """What was sent may be carried out when the store thaws; the caller's retry finds it and makes no second one."""
+def test_a_submission_that_was_answered_503_is_not_carried_out_when_the_store_thaws(store_alone: Breakable) -> None:
+    """The store reads late what was sent to it, and sees that it is late; the caller's retry is the one job."""
     client = store_alone.deployment.client()
     submit(client, n=1)
     FAULTS["frozen"].break_it(store_alone)
     answer = client.post("/jobs", json={"n": 5}, headers={"Idempotency-Key": "k"})
     FAULTS["frozen"].mend_it(store_alone)
     assert_unavailable(answer)
+    retried = {"json": {"n": 5}, "headers": {"Idempotency-Key": "k"}}
+    wait_until(store_alone.deployment.redis.ping, what="a store that has thawed")
+    assert store_alone.deployment.queued() == 1
+    wait_until(lambda: client.post("/jobs", **retried).status_code == 202, what="the client's recovery")
     job_id = submit(client, key="k", n=5)
     assert submit(client, key="k", n=5) == job_id
     assert store_alone.deployment.queued() == 2

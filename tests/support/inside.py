@@ -8,7 +8,7 @@ from typing import Any
 import rq.job
 from flask.testing import FlaskClient
 
-from aj.egress import endpoint_of
+from aj.egress import host_of
 from aj.registry import Registry
 from aj.settings import Settings
 from aj.store import Claim, Jobs, Keys, connect
@@ -53,7 +53,7 @@ def rq_leftovers(deployment: Deployment, *job_ids: str) -> list[str]:
 def attempt_at(deployment: Deployment, job_id: str, execution: str, settings: Settings | None = None) -> JobAttempt:
     """A try to run the job that has no RQ behind it."""
     used = settings or deployment.settings
-    return JobAttempt(used, Registry.load(used.tasks), jobs_of(deployment), Claim(job_id, execution), endpoint_of)
+    return JobAttempt(used, Registry.load(used.tasks), jobs_of(deployment), Claim(job_id, execution), host_of)
 
 
 def starts(path: Path) -> list[int]:

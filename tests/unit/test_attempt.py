@@ -217,7 +217,7 @@ def test_a_job_with_a_callback_ends_with_its_webhook(outcome: Outcome, kind: str
     started(jobs, outcome).end([])
     webhook = jobs.finished[0][3]
     assert webhook is not None
-    assert (webhook.endpoint, webhook.due_ms) == ("hooks.example:80", STARTED_MS)
+    assert (webhook.host, webhook.due_ms) == ("hooks.example:80", STARTED_MS)
     message = json.loads(webhook.body)
     assert (message["type"], message["job_id"], message["status"]) == (kind, JOB_ID, outcome.status)
 
@@ -279,9 +279,7 @@ def test_a_task_with_retries_runs_again_after_its_delay(kind: ErrorType) -> None
     assert jobs.finished == []
 
 
-@pytest.mark.parametrize(
-    "kind", sorted(set(ErrorType) - {ErrorType.TASK_FAILED, ErrorType.TIMED_OUT, ErrorType.LOST})
-)
+@pytest.mark.parametrize("kind", sorted(set(ErrorType) - {ErrorType.TASK_FAILED, ErrorType.TIMED_OUT, ErrorType.LOST}))
 def test_what_would_fail_again_is_not_run_again(kind: ErrorType) -> None:
     """A result that is no JSON, a task that is not known, a job that was stopped."""
     jobs = FakeJobs(job=replace(PLAIN, task="patient"))

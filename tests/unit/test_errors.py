@@ -5,12 +5,13 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 import hooksink.refusals
 from aj import errors
-from aj.errors import AjError, DeliveryFailed, FieldError, Invalid, JobGone, Problem
+from aj.errors import AjError, DeliveryFailed, FieldError, Invalid, JobGone, NotReady, Problem
 
 
 def leaves(kind: type[Problem]) -> Iterator[type[Problem]]:
@@ -25,7 +26,8 @@ LEAVES = sorted(leaves(Problem), key=lambda leaf: leaf.__name__)
 
 
 def made(leaf: type[Problem], detail: str) -> Problem:
-    return JobGone(detail, "2026-11-29T15:00:00.123Z") if leaf is JobGone else leaf(detail)
+    more: tuple[Any, ...] = {JobGone: ("2026-11-29T15:00:00.123Z",), NotReady: ({"store": "is away"},)}.get(leaf, ())
+    return leaf(detail, *more)
 
 
 @pytest.mark.parametrize("leaf", LEAVES)

@@ -17,8 +17,12 @@ ALL = [
     KEYS.delivery(JOB_ID),
     KEYS.idempotency("", JOB_ID),
     KEYS.hosts,
-    KEYS.due("127.0.0.1:8141"),
-    KEYS.busy("127.0.0.1:8141"),
+    KEYS.due("127.0.0.1"),
+    KEYS.busy("127.0.0.1"),
+    KEYS.failing("127.0.0.1"),
+    KEYS.active,
+    KEYS.leases,
+    KEYS.delayed,
     KEYS.news,
 ]
 

@@ -1,17 +1,18 @@
--- Hands due deliveries to a deliverer, each under a lease. No endpoint gets more than its share at a time,
+-- Hands due deliveries to a deliverer, each under a lease. No host gets more than its share at a time,
 -- however many deliverers there are, so that a dead receiver cannot fill all hands.
 -- KEYS  1 hosts with work
--- ARGV  1 prefix of the outbox keys  2 most deliveries wanted  3 most at a time for one endpoint  4 lease, ms
+-- ARGV  1 prefix of the outbox keys  2 most deliveries wanted  3 most at a time for one host  4 lease, ms
 --       5 token of this claim
--- Keys of single endpoints and deliveries are made from the prefix, since their names stand in KEYS[1].
--- Returns {ms until the next work or -1, {job id, url, endpoint, body, attempt number}, ...}
+-- Keys of single hosts and deliveries are made from the prefix, since their names stand in KEYS[1].
+-- Returns {ms until the next work or -1, {job id, url, host, body, attempt number}, ...}
 local now, wanted, share = now_ms(), tonumber(ARGV[2]), tonumber(ARGV[3])
 local lease_end = now + tonumber(ARGV[4])
 local reply = {-1}
-for _, endpoint in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now, 'LIMIT', 0, 100)) do
-    local due, busy = ARGV[1] .. ':due:' .. endpoint, ARGV[1] .. ':busy:' .. endpoint
+for _, host in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now, 'LIMIT', 0, 100)) do
+    local due, busy = ARGV[1] .. ':due:' .. host, ARGV[1] .. ':busy:' .. host
     redis.call('ZREMRANGEBYSCORE', busy, '-inf', now)
-    local free = math.min(share - redis.call('ZCARD', busy), wanted - (#reply - 1))
+    local its_share = share_of(ARGV[1] .. ':failing:' .. host, share)
+    local free = math.min(its_share - redis.call('ZCARD', busy), wanted - (#reply - 1))
     if free > 0 then
         for _, job in ipairs(redis.call('ZRANGEBYSCORE', due, '-inf', now, 'LIMIT', 0, free)) do
             local delivery = ARGV[1] .. ':job:' .. job
@@ -20,14 +21,15 @@ for _, endpoint in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now, 'LIM
                 redis.call('HSET', delivery, 'token', ARGV[5])
                 redis.call('ZADD', due, lease_end, job)
                 redis.call('ZADD', busy, lease_end, job)
-                table.insert(reply, {job, row[1], endpoint, row[2], redis.call('HINCRBY', delivery, 'attempts', 1)})
+                local attempt = redis.call('HINCRBY', delivery, 'attempts', 1)
+                table.insert(reply, {job, row[1], host, row[2], attempt})
             else
                 redis.call('ZREM', due, job)
             end
         end
         redis.call('PEXPIREAT', busy, lease_end + 1000)
     end
-    schedule_endpoint(KEYS[1], due, busy, endpoint, share)
+    schedule_host(KEYS[1], due, busy, host, its_share)
     if #reply - 1 >= wanted then
         break
     end

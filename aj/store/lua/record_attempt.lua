@@ -1,16 +1,20 @@
 -- Records an attempt to deliver, and when the next one is due if there is to be one.
--- KEYS  1 delivery hash  2 job hash  3 hosts with work  4 due deliveries of the endpoint  5 its busy ones
--- ARGV  1 job id  2 token of the claim  3 state after the attempt  4 HTTP status ('' for none)
---       5 delay before the next attempt, ms  6 endpoint  7 most at a time for one endpoint
---       8 news channel, told where the endpoint has more that is due
+-- KEYS  1 delivery hash  2 job hash  3 hosts with work  4 due deliveries of the host  5 its busy ones
+--       6 mark of a host that does not answer
+-- ARGV  1 job id  2 token of the claim  3 state after the attempt  4 HTTP status ('' for no answer)
+--       5 delay before the next attempt, ms  6 host  7 most at a time for one host
+--       8 news channel, told where the host has more that is due soon  9 attempts to show  10 life of the mark, s
 -- Returns 1, or 0 where another claim has taken over meanwhile (only a delivery that arrived still counts then)
-local row = redis.call('HMGET', KEYS[1], 'token', 'attempts', 'state')
-if row[3] or not row[2] or (row[1] ~= ARGV[2] and ARGV[3] ~= 'delivered') then
+local row = redis.call('HMGET', KEYS[1], 'token', 'state')
+if row[2] or not row[1] or (row[1] ~= ARGV[2] and ARGV[3] ~= 'delivered') then
     return 0
 end
 redis.call('ZREM', KEYS[5], ARGV[1])
-local fields = {'callback_state', ARGV[3], 'callback_attempts', row[2]}
-if ARGV[4] ~= '' then
+local fields = {'callback_state', ARGV[3], 'callback_attempts', ARGV[9]}
+if ARGV[4] == '' then
+    redis.call('SET', KEYS[6], 1, 'EX', ARGV[10])
+else
+    redis.call('DEL', KEYS[6])
     table.insert(fields, 'callback_last_status')
     table.insert(fields, ARGV[4])
 end
@@ -33,9 +37,9 @@ end
 if job_exists then
     redis.call('HSET', KEYS[2], unpack(fields))
 end
-schedule_endpoint(KEYS[3], KEYS[4], KEYS[5], ARGV[6], tonumber(ARGV[7]))
+schedule_host(KEYS[3], KEYS[4], KEYS[5], ARGV[6], share_of(KEYS[6], tonumber(ARGV[7])))
 local next_at = redis.call('ZSCORE', KEYS[3], ARGV[6])
-if next_at and tonumber(next_at) <= now_ms() then
+if next_at and tonumber(next_at) <= now_ms() + 1000 then
     redis.call('PUBLISH', ARGV[8], ARGV[1])
 end
 return 1
