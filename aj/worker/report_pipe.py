@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import select
 
+FIRST_NAP_S = 0.001
 _ENDED, _WRITTEN = b"e", b"w"
 
 
@@ -15,7 +16,7 @@ class ReportPipe:
         self._reader, self._writer = os.pipe()
         os.set_blocking(self._reader, False)
         self._heard = b""
-        self._is_silent = False
+        self._nap_s = 0.0
 
     def say_ended(self) -> None:
         """The task has ended; no time limit counts for what follows."""
@@ -31,8 +32,13 @@ class ReportPipe:
 
     def wait(self, at_most_s: float) -> None:
         """Returns when something was said or the work-horse died, or after `at_most_s` seconds."""
-        # A task may close what it inherited, and run on: then there is nothing to wait for but time.
-        select.select([] if self._is_silent else [self._reader], [], [], at_most_s)
+        if not self._nap_s:
+            select.select([self._reader], [], [], at_most_s)
+            return
+        # The end of the file is heard a moment before the death of the process can be, and that is nearly always
+        # what follows. But a task may close what it inherited, and run on.
+        select.select([], [], [], min(self._nap_s, at_most_s))
+        self._nap_s *= 2
 
     def listen(self) -> None:
         """Takes in what was said. A process that the task left behind may hold the pipe open in silence."""
@@ -41,7 +47,8 @@ class ReportPipe:
         except BlockingIOError:
             return
         self._heard += heard
-        self._is_silent = not heard
+        if not heard and not self._nap_s:
+            self._nap_s = FIRST_NAP_S
 
     @property
     def has_ended(self) -> bool:

@@ -77,7 +77,7 @@ def test_a_killed_fleet_leaves_no_process_behind(deployment: Deployment, client:
         job_id = submit(client, task="wait_for_file", path=str(path))
         [horse] = wait_until(lambda: starts(path), what="a running job")
         left = [horse, *worker.children()]
-        assert len(left) == 3
+        assert len(left) == 4, "the work-horse, and a child each for jobs, deliveries and the sweep"
         worker.kill()
         path.touch()
         wait_until(lambda: not any(map(is_alive, left)), 8, "the end of all its processes")

@@ -121,7 +121,7 @@ def test_only_jobs_leaves_the_webhooks_to_others(
 ) -> None:
     """The job runs, its webhook is owed, and a process that does only deliveries brings it."""
     with running_worker(deployment.env, folder, "--only", "jobs") as worker:
-        assert len(worker.children()) == 1
+        assert len(worker.children()) == 2, "jobs and sweep"
         job_id = submit(client, n=5, callback_url=receiver.url())
         assert wait_for_end(client, job_id)["result"] == 25
     assert receiver.received == []
@@ -129,7 +129,7 @@ def test_only_jobs_leaves_the_webhooks_to_others(
     with running_worker(deployment.env, folder, "--only", "deliveries") as deliverer:
         waiting = submit(client, n=6)
         wait_until(lambda: receiver.received, what="the webhook")
-        assert len(deliverer.children()) == 1
+        assert len(deliverer.children()) == 2, "deliveries and sweep"
         assert document(client, waiting)["status"] == "queued"
         wait_until(lambda: document(client, job_id)["callback"]["state"] == "delivered", what="its record")
 
@@ -140,7 +140,7 @@ def test_each_rq_worker_serves_one_queue(deployment: Deployment, client: FlaskCl
     env = {**deployment.env, "AJ_QUEUES": ",".join(queues), "AJ_WORKERS": "2"}
     with running_worker(env, folder) as worker:
         wait_until(lambda: worker.output.count("Listening on") == 4, what="four workers that listen")
-        assert len(worker.children()) == 5
+        assert len(worker.children()) == 6, "four for jobs, one for deliveries, one for the sweep"
         for queue in queues:
             assert [each[b"queues"].decode() for each in registered(deployment, queue)] == [queue, queue]
         second = deployment.client(AJ_QUEUES=queues[1])
