@@ -84,13 +84,8 @@ class Deliver:
         """One attempt and its record. Whatever goes wrong, the lease ends and the attempt is repeated."""
         try:
             attempt = self._judged(delivery, *self._send(delivery))
-            log.info(
-                "webhook of job %s: attempt %d, answer %s: %s",
-                delivery.job_id,
-                attempt.number,
-                attempt.http_status,
-                attempt.state,
-            )
+            then = f"; next in {attempt.next_in_s:.1f} s" if attempt.state is CallbackState.PENDING else ""
+            log.info("webhook of job %s: attempt %d: %s%s", delivery.job_id, attempt.number, attempt.state, then)
             patiently(lambda: self._outbox.record(delivery, attempt), RECORD_FOR_S)
         except StoreUnavailable:
             log.error("webhook of job %s: attempt %d could not be recorded", delivery.job_id, delivery.attempt)
@@ -118,6 +113,7 @@ class Deliver:
         except (AddressRefused, DeliveryFailed) as failed:
             log.info("webhook of job %s: no answer: %s", delivery.job_id, failed)
             return None, None
+        log.info("webhook of job %s: the receiver answered %d", delivery.job_id, answer.status)
         return answer.status, answer.retry_after_s
 
     def _judged(self, delivery: Delivery, status: int | None, retry_after_s: float | None) -> Attempt:

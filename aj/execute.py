@@ -57,12 +57,12 @@ def prepare(registry: Registry, name: str | None, params: Mapping[str, Any]) -> 
 
 
 def execute(
-    call: Callable[[], Any], limits: Limits, deadline_s: float, send_progress: Callable[[bytes], None]
+    call: Callable[[], Any], limits: Limits, deadline_s: float, send_progress: Callable[[bytes], None], label: str
 ) -> Outcome:
     """Runs `call` and says how it ended; never raises but for a `TimedOut` that strikes after the call's end.
 
     `deadline_s` is on the monotonic clock. The caller arms the alarm that raises `TimedOut` in here then. An end
-    that comes later, because the task held the alarm off, is `timed-out` as well.
+    that comes later, because the task held the alarm off, is `timed-out` as well. `label` says in the log whose end it is.
     """
     try:
         with reporting_to(send_progress):
@@ -71,7 +71,7 @@ def execute(
             raise TimedOut
         return Outcome.succeeded(_encoded(result, limits.max_result_bytes))
     except BaseException as error:
-        log.error("the task failed", exc_info=error)
+        log.error("%s: the task failed", label, exc_info=error)
         if monotonic_s() >= deadline_s:
             return timed_out(limits.timeout_s)
         return failure(error, limits.timeout_s)

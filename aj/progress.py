@@ -23,7 +23,7 @@ def report_progress(fraction: float, message: str | None = None) -> None:
     """Tells the caller how far this job is.
 
     `fraction` is from 0 to 1; `message` is shown as it is, cut after 200 characters. Cheap: at most four
-    reports a second are sent, and the one that says 1. Does nothing outside a worker.
+    reports a second are sent, and the last one. Does nothing outside a worker.
 
     Raises: ValueError: `fraction` is not between 0 and 1.
     """
@@ -36,22 +36,26 @@ def report_progress(fraction: float, message: str | None = None) -> None:
 
 @contextmanager
 def reporting_to(send: Callable[[bytes], None]) -> Iterator[None]:
-    """While this lasts, reports of the running task go to `send` as JSON."""
+    """While this lasts, reports of the running task go to `send` as JSON; the last one always does, at the end."""
     last_s = float("-inf")
+    held_back: bytes | None = None
 
     def report(fraction: float, message: str | None) -> None:
-        nonlocal last_s
-        now_s = monotonic_s()
-        if now_s - last_s < SHORTEST_INTERVAL_S and fraction < 1:
-            return
-        last_s = now_s
+        nonlocal last_s, held_back
         shown: dict[str, float | str] = {"fraction": fraction}
         if message is not None:
             shown["message"] = str(message)[:LONGEST_MESSAGE].encode("utf-8", "replace").decode("utf-8")
-        send(to_json(shown))
+        held_back = to_json(shown)
+        now_s = monotonic_s()
+        if now_s - last_s >= SHORTEST_INTERVAL_S or fraction == 1:
+            last_s = now_s
+            send(held_back)
+            held_back = None
 
     token = _reporter.set(report)
     try:
         yield
     finally:
         _reporter.reset(token)
+        if held_back is not None:
+            send(held_back)

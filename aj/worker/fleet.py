@@ -62,6 +62,11 @@ class Child:
         return code
 
     @property
+    def title(self) -> str:
+        titles = {"deliveries": "the deliverer", "sweep": "the sweep"}
+        return titles.get(self.arguments[0], f"the RQ worker of {self.arguments[-1]}")
+
+    @property
     def runs_jobs(self) -> bool:
         return self.arguments[0] == "jobs"
 
@@ -106,10 +111,14 @@ def _keep_running(children: Sequence[Child], signals: Signals) -> int:
             if code == EXIT_SETTINGS:
                 return code
             if code is not None:
-                log.error("%s ended with code %d; again in %.1f s", child.arguments, code, child.pause_s)
+                log.error("%s %s; started again in %.1f s", child.title, _how_it_ended(code), child.pause_s)
             child.start_if_due()
         if signals.wait(0.2):
             return 0
+
+
+def _how_it_ended(code: int) -> str:
+    return f"ended with code {code}" if code >= 0 else f"was killed by {signal.Signals(-code).name}"
 
 
 def _stop(children: Sequence[Child], signals: Signals) -> int:

@@ -133,7 +133,7 @@ class Worker(WorkLoop):
         stopped = self._stopped_job_id == job.id
         self._stopped_job_id = None
         outcome = timed_out(job.timeout) if overdue else cancelled() if stopped else lost()
-        log.warning("the work-horse of job %s died: %s", job.id, outcome.body.decode())
+        log.warning("job %s: its work-horse died before the outcome was written", job.id)
         self._settle(job, execution, outcome)
 
     def fork_work_horse(self, job: Job, queue: Queue) -> None:
@@ -184,7 +184,7 @@ class Worker(WorkLoop):
         deadline_s = monotonic_s() + job.timeout
         try:
             with alarm_after(job.timeout, TimedOut):
-                return execute(call, limits, deadline_s, attempt.report)
+                return execute(call, limits, deadline_s, attempt.report, f"job {job.id}")
         except TimedOut:
             return timed_out(job.timeout)
 
@@ -210,4 +210,5 @@ class Worker(WorkLoop):
                 return
         self.executions.pop(execution.id, None)
         again = "" if retry_in_s is None else f", runs again in {retry_in_s:g} s"
-        log.info("job %s: %s%s", job.id, outcome.status, again)
+        why = "" if outcome.kind is None else f" ({outcome.kind})"
+        log.info("job %s: %s%s%s", job.id, outcome.status, why, again)

@@ -172,7 +172,7 @@ def test_a_task_does_not_fail_for_its_reports() -> None:
         report_progress(1)
         return "done"
 
-    outcome = execute(call, Limits(5, 100), 1e12, attempt_on(jobs).report)
+    outcome = execute(call, Limits(5, 100), 1e12, attempt_on(jobs).report, "job 1")
     assert outcome == Outcome.succeeded(b'"done"')
 
 

@@ -37,7 +37,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 def run(call: Callable[[], Any], deadline_s: float = 1005.0, limits: Limits = LIMITS) -> Outcome:
-    return execute(call, limits, deadline_s, lambda progress: None)
+    return execute(call, limits, deadline_s, lambda progress: None, "job 1")
 
 
 def raising(error: BaseException | type[BaseException]) -> Callable[[], Any]:
@@ -226,7 +226,7 @@ def test_reports_go_out_while_the_call_lasts() -> None:
     """And not before or after it."""
     sent: list[bytes] = []
     report_progress(1)
-    outcome = execute(lambda: report_progress(1, "done"), LIMITS, 1005.0, sent.append)
+    outcome = execute(lambda: report_progress(1, "done"), LIMITS, 1005.0, sent.append, "job 1")
     report_progress(1)
     assert sent == [b'{"fraction": 1.0, "message": "done"}']
     assert outcome.status is Status.SUCCEEDED
@@ -276,3 +276,13 @@ def test_parameters_that_do_not_fit_are_unavailable(params: dict[str, Any]) -> N
 def test_a_refusal_inside_a_run_keeps_its_outcome() -> None:
     """It carries it."""
     assert run(raising(Refused(ErrorType.LOST, "d"))) == Outcome.failed(ErrorType.LOST, "d")
+
+
+def test_the_log_says_whose_end_it_is(caplog: pytest.LogCaptureFixture) -> None:
+    """Several workers write to one log, and a traceback alone names no job."""
+
+    def broken() -> None:
+        raise ValueError
+
+    run(broken)
+    assert [record.getMessage() for record in caplog.records] == ["job 1: the task failed"]

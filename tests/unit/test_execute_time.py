@@ -35,7 +35,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 def run(call: Callable[[], Any]) -> Outcome:
     """The outcome of a call that begins at 1000 s and may take 5 s."""
-    return execute(call, Limits(timeout_s=5, max_result_bytes=100), 1005.0, lambda progress: None)
+    return execute(call, Limits(timeout_s=5, max_result_bytes=100), 1005.0, lambda progress: None, "job 1")
 
 
 def raising(error: BaseException | type[BaseException]) -> Callable[[], Any]:

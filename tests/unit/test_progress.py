@@ -198,3 +198,12 @@ def test_a_thread_reports_where_it_is_given_the_context(clock: Clock, sent: list
         thread.start()
         thread.join()
     assert sent == [{"fraction": 0.2}]
+
+
+def test_the_last_report_is_sent_at_the_end_where_it_was_held_back() -> None:
+    """A job that ends within the limit of rate would else show its first report for ever."""
+    sent: list[bytes] = []
+    with reporting_to(sent.append):
+        for step in range(10):
+            report_progress(step / 10)
+    assert [json.loads(each)["fraction"] for each in sent] == [0.0, 0.9]
