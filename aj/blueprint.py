@@ -1,47 +1,44 @@
-"""The HTTP door: a request becomes values, one verb is called, its answer becomes a response.
+"""The HTTP door: routes, and the rule that every error below them is a problem document.
 
-Mounts in any Flask app under any prefix. Decides nothing about jobs.
+Mounts in any Flask app under any prefix. What the routes do stands in `views`.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
-from hashlib import blake2b
 
-from flask import Blueprint, Response, current_app, request, url_for
+from flask import Blueprint, Response, request
 from flask.blueprints import BlueprintSetupState
-from werkzeug.exceptions import HTTPException, PreconditionFailed
+from werkzeug.exceptions import HTTPException
 from werkzeug.routing import RequestRedirect
 
-from aj import clock
-from aj.body import parse_object, read_body
+from aj import views
+from aj.cancel import Cancel
 from aj.egress import Egress
-from aj.errors import JobGone, JobUnknown, NotReady, Problem, SettingsError, UnsupportedMedia
-from aj.headers import idempotency_key
-from aj.job import is_job_id, to_json
-from aj.pace import retry_after_s
+from aj.errors import Problem, SettingsError
 from aj.problems import http_exception_response, internal_error_response, problem_response
 from aj.registry import Registry
 from aj.settings import Settings
-from aj.store import Found, Jobs, Keys, connect, unready_because
+from aj.store import Changes, Control, Jobs, Keys, connect, unready_because
 from aj.submit import Submit
 from aj.version import USER_AGENT
+from aj.waiting import Waiting
 
 log = logging.getLogger("aj.blueprint")
-EXTENSION = "aj"
 
-
-@dataclass(frozen=True, slots=True)
-class Api:
-    """What the routes of one blueprint work with."""
-
-    settings: Settings
-    submit: Submit
-    find: Callable[[str], Found]
-    unready_because: Callable[[], dict[str, str]]
+ROUTES = (
+    ("POST", "/jobs", "submit", views.submit_job),
+    ("GET", "/jobs", "list", views.list_jobs),
+    ("GET", "/jobs/<string:job_id>", "status", views.job_status),
+    ("DELETE", "/jobs/<string:job_id>", "delete", views.delete_job),
+    ("GET", "/jobs/<string:job_id>/result", "result", views.job_result),
+    ("POST", "/jobs/<string:job_id>/cancel", "cancel", views.cancel_job),
+    ("GET", "/jobs/<string:job_id>/deliveries", "deliveries", views.job_deliveries),
+    ("POST", "/jobs/<string:job_id>/deliveries", "redeliver", views.redeliver),
+    ("GET", "/healthz", "health", views.health),
+    ("GET", "/readyz", "ready", views.ready),
+)
 
 
 class JobsBlueprint(Blueprint):
@@ -55,12 +52,7 @@ class JobsBlueprint(Blueprint):
     def __init__(self, settings: Settings | None = None, name: str = "aj", *, owns_app: bool = False) -> None:
         super().__init__(name, __name__)
         self._settings, self._owns_app = settings, owns_app
-        for path, endpoint, view, method in (
-            ("/jobs", "submit", _submit_job, "POST"),
-            ("/jobs/<string:job_id>", "status", _job_status, "GET"),
-            ("/healthz", "health", _health, "GET"),
-            ("/readyz", "ready", _ready, "GET"),
-        ):
+        for method, path, endpoint, view in ROUTES:
             # Merging slashes would be a redirect, and to whatever the Host header says.
             self.add_url_rule(path, endpoint, view, methods=[method], merge_slashes=False)
         self.register_error_handler(Problem, problem_response)
@@ -71,7 +63,7 @@ class JobsBlueprint(Blueprint):
 
     def _set_up(self, state: BlueprintSetupState) -> None:
         name = f"{state.name_prefix}.{state.name}".lstrip(".")
-        apis = state.app.extensions.setdefault(EXTENSION, {})
+        apis = state.app.extensions.setdefault(views.EXTENSION, {})
         apis[name] = make_api(self._settings or Settings.from_config(state.app.config))
         prefix = (state.url_prefix or "").rstrip("/")
         if "<" in prefix:
@@ -83,7 +75,7 @@ class JobsBlueprint(Blueprint):
         state.app.before_request(partial(_routing_error, ours))
 
 
-def make_api(settings: Settings) -> Api:
+def make_api(settings: Settings) -> views.Api:
     """Builds what the routes need; opens no connection yet.
 
     Raises: SettingsError: no store is named, or a task stands for a queue that nobody serves.
@@ -92,79 +84,20 @@ def make_api(settings: Settings) -> Api:
     for task in registry:
         if task.queue is not None and task.queue not in settings.queues:
             raise SettingsError(f"task {task.name!r} names the queue {task.queue!r}, which AJ_QUEUES lacks")
-    client = connect(settings.redis_url)
-    jobs = Jobs(client, Keys(settings.prefix))
+    client, keys = connect(settings.redis_url), Keys(settings.prefix)
+    jobs, control = Jobs(client, keys), Control(client, keys)
     egress = Egress(settings.callback_allow, settings.callback_timeout_s, USER_AGENT)
-    submit = Submit(settings, registry, jobs, egress.check_url)
-    return Api(settings, submit, jobs.find, partial(unready_because, client, settings.queues))
-
-
-def _submit_job() -> Response:
-    api = _api()
-    if request.mimetype != "application/json" and request.headers.get("Content-Type", "").strip():
-        raise UnsupportedMedia(f"The Content-Type is {request.content_type!r}; send application/json.")
-    if request.headers.get("Content-Encoding", "").strip().lower() not in ("", "identity"):
-        raise UnsupportedMedia("The body has a Content-Encoding; send it as it is.")
-    members = parse_object(read_body(request.environ, api.settings.max_body_bytes))
-    accepted = api.submit(members, idempotency_key(request.headers.get("Idempotency-Key")))
-    answer = _json(to_json({"job_id": accepted.job_id, "status": "queued"}), 202)
-    answer.headers["Location"] = url_for(".status", job_id=accepted.job_id)
-    answer.headers["Retry-After"] = str(retry_after_s(0))
-    answer.headers["Cache-Control"] = "no-store"
-    if accepted.replayed:
-        answer.headers["Idempotent-Replayed"] = "true"
-    return answer
-
-
-def _job_status(job_id: str) -> Response:
-    if not is_job_id(job_id):
-        raise JobUnknown("No job has an id of this form.")
-    found = _api().find(job_id)
-    if found.job is None and found.expired_ms is not None:
-        raise JobGone("The job ended and its result is past its life.", clock.rfc3339(found.expired_ms))
-    if found.job is None:
-        raise JobUnknown("No job has this id, or it ended so long ago that nothing is known of it.")
-    document = found.job.document()
-    answer = _json(document, 200)
-    answer.headers["Cache-Control"] = "no-cache"
-    if not found.job.status.is_final:
-        answer.headers["Retry-After"] = str(retry_after_s(found.age_s))
-    etag = blake2b(document, digest_size=16).hexdigest()
-    if request.headers.get("If-Match", "*").strip() != "*" and not request.if_match.contains(etag):
-        raise PreconditionFailed("The job's document is not the one that If-Match names.")
-    answer.set_etag(etag)
-    if request.if_none_match.contains_weak(etag):
-        answer.status_code = 304
-        answer.set_data(b"")
-        answer.headers.pop("Content-Length", None)
-    return answer
-
-
-def _health() -> Response:
-    """The process answers; nothing else is asked."""
-    return _uncached(_json(to_json({"status": "ok"}), 200))
-
-
-def _ready() -> Response:
-    wrong = _api().unready_because()
-    if wrong:
-        raise NotReady("; ".join(f"{name}: {what}" for name, what in wrong.items()), wrong)
-    return _uncached(_json(to_json({"status": "ready"}), 200))
-
-
-def _uncached(answer: Response) -> Response:
-    answer.headers["Cache-Control"] = "no-store"
-    return answer
-
-
-def _api() -> Api:
-    api = current_app.extensions[EXTENSION][request.blueprint]
-    assert isinstance(api, Api)
-    return api
-
-
-def _json(document: bytes, status: int) -> Response:
-    return Response(document, status=status, content_type="application/json")
+    # Half of the threads may wait, so that the other half always answers.
+    waiting = Waiting(jobs.find, Changes(client, keys.changes), max(1, settings.web_threads // 2))
+    return views.Api(
+        settings=settings,
+        submit=Submit(settings, registry, jobs, egress.check_url),
+        find=jobs.find,
+        waiting=waiting,
+        cancel=Cancel(settings, control, jobs.find, waiting),
+        control=control,
+        unready_because=partial(unready_because, client, settings.queues),
+    )
 
 
 def _options_without_type(answer: Response) -> Response:

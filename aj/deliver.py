@@ -9,42 +9,43 @@ from __future__ import annotations
 import logging
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from http import HTTPStatus
 
 from aj import clock
 from aj.egress import Egress
 from aj.errors import AddressRefused, DeliveryFailed, StoreUnavailable
-from aj.job import CallbackState, Job, Status, join_members, quoted
+from aj.job import CallbackState, to_json
 from aj.schedule import delay_before_s
 from aj.settings import Settings
 from aj.signature import ID_HEADER, SIGNATURE_HEADER, TIMESTAMP_HEADER, sign
-from aj.store import Attempt, Delivery, News, Outbox, Webhook, patiently
+from aj.store import Attempt, Delivery, News, Outbox, patiently
+from aj.webhook import webhook_id
 
 log = logging.getLogger("aj.deliver")
 
 THREADS = 32
 LONGEST_NAP_S = 1.0
 LEASE_MARGIN_S = 15
-RESULT_MAX_BYTES = 16 * 1024
 RECORD_FOR_S = 60
 
 
-def webhook_for(job: Job, host: str, first_delay_s: float) -> Webhook:
-    """The message that tells of the end of `job`: its document with `type` and `timestamp` before the rest.
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """What one attempt met: the receiver's status, or in a word why there is none, with the reason for the log."""
 
-    A result of more than 16 KiB is left out and said to be.
-    """
-    assert job.ended_ms is not None
-    members = [("type", quoted(f"job.{job.status}")), ("timestamp", quoted(clock.rfc3339(job.ended_ms)))]
-    large = job.status is Status.SUCCEEDED and job.outcome is not None and len(job.outcome) > RESULT_MAX_BYTES
-    members += [each for each in job.members() if not (large and each[0] == "result")]
-    members += [("result_omitted", b"true")] if large else []
-    return Webhook(join_members(members), host, job.ended_ms + int(first_delay_s * 1000))
+    status: int | None = None
+    retry_after_s: float | None = None
+    error: str | None = None
+    detail: str = ""
 
+    def json(self, begun_ms: int, took_s: float) -> bytes:
+        """The attempt as a caller may see it; the reason may name what is behind a firewall, and is left out."""
+        shown = {"status": self.status} if self.error is None else {"error": self.error}
+        return to_json({"at": clock.rfc3339(begun_ms), **shown, "duration_s": round(took_s, 3)})
 
-def webhook_id(job_id: str) -> str:
-    """One id per job, since a job ends once; the same on every attempt, so that a receiver can drop repeats."""
-    return "msg_" + job_id.replace("-", "")
+    def __str__(self) -> str:
+        return f"answer {self.status}" if self.error is None else f"no answer ({self.error}: {self.detail})"
 
 
 class Deliver:
@@ -83,9 +84,13 @@ class Deliver:
     def _attempt(self, delivery: Delivery) -> None:
         """One attempt and its record. Whatever goes wrong, the lease ends and the attempt is repeated."""
         try:
-            attempt = self._judged(delivery, *self._send(delivery))
+            begun_ms, begun_s = clock.now_ms(), clock.monotonic_s()
+            tried = self._send(delivery)
+            attempt = replace(self._judged(delivery, tried), log=tried.json(begun_ms, clock.monotonic_s() - begun_s))
             then = f"; next in {attempt.next_in_s:.1f} s" if attempt.state is CallbackState.PENDING else ""
-            log.info("webhook of job %s: attempt %d: %s%s", delivery.job_id, attempt.number, attempt.state, then)
+            log.info(
+                "webhook of job %s: attempt %d: %s: %s%s", delivery.job_id, attempt.number, tried, attempt.state, then
+            )
             patiently(lambda: self._outbox.record(delivery, attempt), RECORD_FOR_S)
         except StoreUnavailable:
             log.error("webhook of job %s: attempt %d could not be recorded", delivery.job_id, delivery.attempt)
@@ -96,10 +101,10 @@ class Deliver:
                 self._under_way -= 1
                 self._threads_free.notify()
 
-    def _send(self, delivery: Delivery) -> tuple[int | None, float | None]:
-        """The receiver's status and what it asks of us in Retry-After, None where there was no answer."""
+    def _send(self, delivery: Delivery) -> Tried:
+        """Signs and sends. Where deliverers died under every attempt that the schedule allows, nothing is sent."""
         if delivery.attempt > len(self._settings.callback_schedule_s):
-            return None, None  # deliverers died under every attempt that the schedule allows
+            return Tried(error="not-sent")
         now_s = clock.now_ms() // 1000
         headers = {
             "Content-Type": "application/json",
@@ -110,22 +115,22 @@ class Deliver:
             headers[SIGNATURE_HEADER] = sign(self._settings.webhook_secrets, headers[ID_HEADER], now_s, delivery.body)
         try:
             answer = self._egress.post(delivery.url, headers, delivery.body)
-        except (AddressRefused, DeliveryFailed) as failed:
-            log.info("webhook of job %s: no answer: %s", delivery.job_id, failed)
-            return None, None
-        log.info("webhook of job %s: the receiver answered %d", delivery.job_id, answer.status)
-        return answer.status, answer.retry_after_s
+        except DeliveryFailed as failed:
+            return Tried(error=failed.kind, detail=str(failed))
+        except AddressRefused as refused:
+            return Tried(error="address-refused", detail=str(refused))
+        return Tried(answer.status, answer.retry_after_s)
 
-    def _judged(self, delivery: Delivery, status: int | None, retry_after_s: float | None) -> Attempt:
+    def _judged(self, delivery: Delivery, tried: Tried) -> Attempt:
         """What the attempt means for the delivery."""
-        schedule_s = self._settings.callback_schedule_s
+        schedule_s, status = self._settings.callback_schedule_s, tried.status
         number = min(delivery.attempt, len(schedule_s))
         if status is not None and 200 <= status < 300:
             return Attempt(CallbackState.DELIVERED, status, number)
         if status == HTTPStatus.GONE:
             return Attempt(CallbackState.GONE, status, number)
-        asked_s = retry_after_s if status in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE) else None
-        delay_s = delay_before_s(delivery.attempt + 1, schedule_s, asked_s)
+        may_ask = status in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE)
+        delay_s = delay_before_s(delivery.attempt + 1, schedule_s, tried.retry_after_s if may_ask else None)
         if delay_s is None:
             return Attempt(CallbackState.EXHAUSTED, status, number)
         return Attempt(CallbackState.PENDING, status, number, delay_s)

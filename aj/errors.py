@@ -9,9 +9,10 @@
     ├── AddressRefused           an outbound address that may not be called
     ├── DeliveryFailed           one attempt to deliver a webhook brought no answer
     └── Problem                  an answer to an HTTP request, as RFC 9457 wants it
-        ├── 400 Malformed, MalformedKey
+        ├── 400 Malformed, MalformedKey, MalformedQuery
         ├── 404 JobUnknown
-        ├── 410 JobGone
+        ├── 409 AlreadyEnded, StillActive, NotPossible
+        ├── 410 JobGone, JobDeleted
         ├── 413 BodyTooLarge
         ├── 415 UnsupportedMedia
         ├── 422 Invalid, KeyReused
@@ -112,6 +113,28 @@ class JobGone(Problem):
     def __init__(self, detail: str, expired_at: str) -> None:
         super().__init__(detail)
         self.expired_at = expired_at
+
+
+class JobDeleted(Problem):
+    slug, title, status = "job-deleted", "The job was deleted", 410
+
+
+class MalformedQuery(Problem):
+    slug, title, status = "malformed-query", "The query is malformed", 400
+
+
+class AlreadyEnded(Problem):
+    slug, title, status = "already-ended", "The job has ended already", 409
+
+
+class StillActive(Problem):
+    slug, title, status = "still-active", "The job has not ended yet", 409
+
+
+class NotPossible(Problem):
+    """The job is not of the kind that this can be done to."""
+
+    slug, title, status = "not-possible", "This cannot be done to the job", 409
 
 
 class BodyTooLarge(Problem):

@@ -62,7 +62,8 @@ def execute(
     """Runs `call` and says how it ended; never raises but for a `TimedOut` that strikes after the call's end.
 
     `deadline_s` is on the monotonic clock. The caller arms the alarm that raises `TimedOut` in here then. An end
-    that comes later, because the task held the alarm off, is `timed-out` as well. `label` says in the log whose end it is.
+    that comes later, because the task held the alarm off, is `timed-out` as well. `label` tells the log whose end
+    it is.
     """
     try:
         with reporting_to(send_progress):
@@ -73,14 +74,14 @@ def execute(
     except BaseException as error:
         log.error("%s: the task failed", label, exc_info=error)
         if monotonic_s() >= deadline_s:
-            return timed_out(limits.timeout_s)
+            return Outcome.timed_out(limits.timeout_s)
         return failure(error, limits.timeout_s)
 
 
 def failure(error: BaseException, timeout_s: float) -> Outcome:
     """The outcome of a task that ended with `error`."""
     if isinstance(error, TimedOut):
-        return timed_out(timeout_s)
+        return Outcome.timed_out(timeout_s)
     if isinstance(error, Refused):
         return error.outcome
     detail = _public_text(error) if isinstance(error, TaskError) else type(error).__name__
@@ -93,18 +94,6 @@ def _public_text(error: TaskError) -> str:
         return f"{type(error).__name__}: {error}"
     except Exception:  # a class of the task's own may have a text that breaks
         return type(error).__name__
-
-
-def timed_out(timeout_s: float) -> Outcome:
-    return Outcome.failed(ErrorType.TIMED_OUT, f"The task may take {timeout_s:g} s and did not end in that time.")
-
-
-def lost() -> Outcome:
-    return Outcome.failed(ErrorType.LOST, "The process that ran the task died before the task ended.")
-
-
-def cancelled() -> Outcome:
-    return Outcome.failed(ErrorType.CANCELLED, "The task was stopped while it ran.")
 
 
 def _encoded(result: Any, max_result_bytes: int) -> bytes:

@@ -10,6 +10,13 @@ import http_sf
 from aj.errors import MalformedKey
 
 KEY_MAX_LENGTH = 255
+# One preference: name, perhaps a value, perhaps parameters. Source: RFC 7240 section 2; RFC 9110 section 5.6.
+_TOKEN = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+_WORD = rf'(?:{_TOKEN}|"(?:[^"\\]|\\.)*")'
+_PREFERENCE = re.compile(
+    rf"[ \t]*(?P<name>{_TOKEN})[ \t]*(?:=[ \t]*(?P<value>{_WORD})?)?[ \t]*"
+    rf"(?:;[ \t]*(?:{_TOKEN}[ \t]*(?:=[ \t]*{_WORD}?)?)?[ \t]*)*(?:,|$)|[ \t]*(?:,|$)"
+)
 _BARE_KEY = re.compile(r"[\x21\x23-\x2b\x2d-\x7e]{1,255}")  # visible ASCII but the quote and the comma
 _KEY = re.compile(r"[\x21-\x7e]{1,255}")
 
@@ -38,6 +45,26 @@ def idempotency_key(value: str | None) -> str | None:
     if parameters or not isinstance(key, str) or not _KEY.fullmatch(key):
         raise _malformed()
     return key
+
+
+def preferred_wait_s(value: str | None, most_s: int) -> int | None:
+    """The seconds of `wait` in a `Prefer` header, at most `most_s`, or None where nobody asks to wait.
+
+    A preference is a wish: what is malformed is passed over, and the first of several of one name counts.
+    Source: RFC 7240 sections 2 and 4.3.
+    """
+    at = 0
+    while value is not None and at < len(value):
+        match = _PREFERENCE.match(value, at)
+        if match is None:
+            return None
+        if (match["name"] or "").lower() == "wait":
+            digits = (match["value"] or "").strip('"')
+            if not re.fullmatch("[0-9]+", digits):
+                return None
+            return most_s if len(digits) > 9 else min(int(digits), most_s)
+        at = max(match.end(), at + 1)
+    return None
 
 
 def _malformed() -> MalformedKey:

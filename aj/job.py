@@ -89,6 +89,18 @@ class Outcome:
         error = {"type": kind, "title": _TITLES[kind], "detail": detail}
         return cls(Status.FAILED, to_json(error), kind)
 
+    @classmethod
+    def timed_out(cls, timeout_s: float) -> Outcome:
+        return cls.failed(ErrorType.TIMED_OUT, f"The task may take {timeout_s:g} s and did not end in that time.")
+
+    @classmethod
+    def lost(cls) -> Outcome:
+        return cls.failed(ErrorType.LOST, "The process that ran the task died before the task ended.")
+
+    @classmethod
+    def cancelled(cls) -> Outcome:
+        return cls.failed(ErrorType.CANCELLED, "The job was cancelled before its task had ended.")
+
 
 @dataclass(frozen=True, slots=True)
 class Submission:

@@ -108,7 +108,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-INDEXES = ("active", "leases", "delayed", "out:hosts")
+INDEXES = ("active", "leases", "delayed", "ended:succeeded", "ended:failed", "out:hosts")
 
 
 def leaked_keys(deployment: Deployment) -> list[str]:

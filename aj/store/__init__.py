@@ -1,16 +1,20 @@
 """The one room that knows Redis and RQ's keys. Above it nobody sees either."""
 
+from aj.store.changes import Changes
 from aj.store.client import Client, connect, patiently
+from aj.store.control import Control, Page
 from aj.store.health import refuse_unfit, unready_because
-from aj.store.jobs import Claim, Fenced, Found, Jobs, Key, Place, Verdict, Webhook
+from aj.store.jobs import Claim, Fenced, Found, Jobs, Key, Place, Pulse, Verdict, Webhook
 from aj.store.keys import Keys
 from aj.store.outbox import Attempt, Delivery, News, Outbox
 from aj.store.recovery import Recovery
 
 __all__ = [
     "Attempt",
+    "Changes",
     "Claim",
     "Client",
+    "Control",
     "Delivery",
     "Fenced",
     "Found",
@@ -19,7 +23,9 @@ __all__ = [
     "Keys",
     "News",
     "Outbox",
+    "Page",
     "Place",
+    "Pulse",
     "Recovery",
     "Verdict",
     "Webhook",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import IntEnum, StrEnum
 from typing import Any
 
 from aj import clock
@@ -35,6 +35,14 @@ class Verdict(StrEnum):
     FULL = "full"
 
 
+class Pulse(IntEnum):
+    """What a worker learns from its sign of life."""
+
+    FENCED = 0
+    OURS = 1
+    ASKED_TO_STOP = 2
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """Where and for how long a job is kept: the queue, and its limits in seconds."""
@@ -56,11 +64,12 @@ class Key:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a look for an id brought: the job and its age, or when it expired, or neither."""
+    """What a look for an id brought: the job and its age, or when it expired or was deleted, or nothing."""
 
     job: Job | None = None
     age_s: float = 0.0
     expired_ms: int | None = None
+    deleted_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +87,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Webhook:
-    """A message to be delivered: raw body, its host `host:port`, when the first attempt is due."""
+    """A message to be delivered: raw body, its receiver's host, when the first attempt is due."""
 
     body: bytes
     host: str
@@ -95,7 +104,7 @@ class Jobs:
         self._submit = Script(client, "submit")
         self._start = Script(client, "start")
         self._beat = Script(client, "beat")
-        self._finish = Script(client, "may_end", "finish")
+        self._finish = Script(client, "may_end", "end_job", "finish")
         self._retry = Script(client, "may_end", "retry")
         self._progress = Script(client, "progress")
         self._pass_on = Script(client, "pass_on")
@@ -137,9 +146,9 @@ class Jobs:
             pipe.hgetall(self._keys.job(job_id))
             pipe.get(self._keys.tombstone(job_id))
             pipe.time()
-            fields, expired_ms, (seconds, microseconds) = pipe.execute()
+            fields, tombstone, (seconds, microseconds) = pipe.execute()
         if not fields:
-            return Found(expired_ms=None if expired_ms is None else int(expired_ms))
+            return _found_tombstone(tombstone)
         job = job_from(job_id, fields)
         return Found(job, age_s=max(0.0, seconds + microseconds / 1e6 - job.created_ms / 1000))
 
@@ -155,13 +164,13 @@ class Jobs:
         now_ms, *pairs = reply
         return job_from(claim.job_id, dict(zip(pairs[::2], pairs[1::2], strict=True))), int(now_ms)
 
-    def beat(self, claim: Claim, lease_s: float, commands: list[tuple[Any, ...]]) -> bool:
-        """Renews the lease of a running job; False where it is not the claim's any more.
+    def beat(self, claim: Claim, lease_s: float, commands: list[tuple[Any, ...]]) -> Pulse:
+        """Renews the lease of a running job, and says what has become of it.
 
         RQ's `commands` run in the same step. Raises: StoreUnavailable.
         """
         words: list[Any] = [claim.execution, claim.job_id, int(lease_s * 1000), *flattened(commands)]
-        return bool(self._beat([self._keys.job(claim.job_id), self._keys.leases], words))
+        return Pulse(self._beat([self._keys.job(claim.job_id), self._keys.leases], words))
 
     def finish(
         self,
@@ -177,12 +186,8 @@ class Jobs:
 
         Raises: Fenced: the job is not the claim's to end. StoreUnavailable.
         """
-        keys, host = self._keys, webhook.host if webhook else ""
-        names = [keys.job(ended.id), keys.leases, keys.active, keys.tombstone(ended.id), keys.delivery(ended.id)]
-        words: list[Any] = [*claim.words, ended.status, ended.outcome, ended.ended_ms, *ttls_s]
-        words += [webhook.body, host, webhook.due_ms] if webhook else ["", "", 0]
-        reply = self._finish([*names, keys.hosts, keys.due(host)], [*words, keys.news, *flattened(commands)])
-        _refuse_fenced(reply, claim)
+        names, words = end_of_job(self._keys, claim, ended, ttls_s, webhook)
+        _refuse_fenced(self._finish(names, [*words, *flattened(commands)]), claim)
 
     def retry(self, claim: Claim, delay_s: float, commands: list[tuple[Any, ...]]) -> None:
         """Puts a running job back, to be taken again after `delay_s`; RQ's `commands` run in the same step.
@@ -207,9 +212,29 @@ class Jobs:
         return True
 
 
+def end_of_job(
+    keys: Keys, claim: Claim, ended: Job, ttls_s: tuple[int, int], webhook: Webhook | None
+) -> tuple[list[str], list[Any]]:
+    """KEYS and ARGV of `end_job.lua`, RQ's commands still to come."""
+    host = webhook.host if webhook else ""
+    names = [keys.job(ended.id), keys.leases, keys.active, keys.tombstone(ended.id), keys.delivery(ended.id)]
+    names += [keys.hosts, keys.due(host), keys.ended(ended.status)]
+    words: list[Any] = [*claim.words, ended.status, ended.outcome, ended.ended_ms, *ttls_s]
+    words += [webhook.body, host, webhook.due_ms] if webhook else ["", "", 0]
+    return names, [*words, keys.news]
+
+
 def _refuse_fenced(verdict: bytes, claim: Claim) -> None:
     if verdict == b"fenced":
         raise Fenced(f"job {claim.job_id} is not this execution's any more; its outcome is dropped")
+
+
+def _found_tombstone(tombstone: bytes | None) -> Found:
+    if tombstone is None:
+        return Found()
+    if tombstone.startswith(b"deleted "):
+        return Found(deleted_ms=int(tombstone.removeprefix(b"deleted ")))
+    return Found(expired_ms=int(tombstone))
 
 
 def job_from(job_id: str, fields: Mapping[bytes, bytes]) -> Job:

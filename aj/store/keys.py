@@ -5,7 +5,8 @@
 | `<prefix>:job:<id>` | hash | jobs | none while the job is active; the result TTL from its end |
 | `<prefix>:tomb:<id>` | string | jobs | written at the end of the job; result TTL + tombstone TTL |
 | `<prefix>:idem:<digest>` | hash | jobs | the idempotency TTL from the submission |
-| `<prefix>:active` | sorted set: job id → created, ms | jobs | its last member's |
+| `<prefix>:active` | sorted set of job ids | jobs | its last member's |
+| `<prefix>:ended:<status>` | sorted set of job ids | jobs | its last member's; a sweep takes out what has expired |
 | `<prefix>:leases` | sorted set: job id → end of lease, ms | jobs | its last member's |
 | `<prefix>:delayed` | sorted set: job id → due, ms | jobs | its last member's |
 | `<prefix>:out:job:<id>` | hash | outbox | none while pending; as long as the job's hash once delivered or spent |
@@ -14,9 +15,11 @@
 | `<prefix>:out:busy:<host>` | sorted set: job id → end of lease, ms | outbox | its longest lease's |
 | `<prefix>:out:failing:<host>` | string | outbox | ten minutes from the last attempt without an answer |
 | `<prefix>:out:news` | channel | outbox | |
+| `<prefix>:changes` | channel | jobs | |
 
-Without a time to live stand only active jobs, pending deliveries, and the sorted sets that index them; each of
-these is gone when its last job or delivery is.
+Without a time to live stand only active jobs, pending deliveries, and the sorted sets that index jobs and
+deliveries; each of these is gone when its last job or delivery is. Job ids are ordered by time, so a set of ids
+in which all scores are equal is ordered by time too, and pages of it are cut by id.
 """
 
 from __future__ import annotations
@@ -53,6 +56,13 @@ class Keys:
     @property
     def active(self) -> str:
         return f"{self.prefix}:active"
+
+    def ended(self, status: str) -> str:
+        return f"{self.prefix}:ended:{status}"
+
+    @property
+    def changes(self) -> str:
+        return f"{self.prefix}:changes"
 
     @property
     def leases(self) -> str:

@@ -49,3 +49,12 @@ def _close(pipe: Pipeline, job: Job, execution: Execution, registry_key: str) ->
     execution.delete(job=job, pipeline=pipe)
     # RQ trims this list in its maintenance, which we do not run: it may fail jobs that are well.
     pipe.zremrangebyscore(registry_key, "-inf", current_timestamp())
+
+
+def note_cancelled(pipe: Pipeline, job: Job, queue: Queue, reason: str) -> None:
+    """The job leaves its queue and never runs. Its entry is looked for from the end, where young jobs stand."""
+    job.ended_at = now()
+    pipe.lrem(queue.key, -1, job.id)
+    job.set_status(JobStatus.FAILED, pipeline=pipe)
+    job._handle_failure(reason, pipe)
+    pipe.zremrangebyscore(job.failed_job_registry.key, "-inf", current_timestamp())

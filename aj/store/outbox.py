@@ -32,13 +32,14 @@ class Delivery:
 class Attempt:
     """What an attempt brought: the state after it, the receiver's status (None: no answer), its number from 1.
 
-    While the state is pending the next one is due in `next_in_s` seconds.
+    While the state is pending the next one is due in `next_in_s` seconds. `log` is what is kept of it, as JSON.
     """
 
     state: CallbackState
     http_status: int | None
     number: int
     next_in_s: float = 0.0
+    log: bytes = b"{}"
 
 
 class Outbox:
@@ -76,7 +77,7 @@ class Outbox:
             keys.failing(host),
         ]
         words = [job_id, delivery.token, attempt.state, attempt.http_status or "", int(attempt.next_in_s * 1000), host]
-        self._record(names, [*words, HOST_SHARE, keys.news, attempt.number, FAILING_FOR_S])
+        self._record(names, [*words, HOST_SHARE, keys.news, attempt.number, FAILING_FOR_S, attempt.log])
 
     def news(self) -> News:
         """A subscription that wakes a deliverer when a webhook is written."""

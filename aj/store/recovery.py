@@ -10,6 +10,7 @@ from rq.exceptions import NoSuchJobError
 from rq.executions import Execution
 
 from aj.job import Job as OurJob
+from aj.job import Status
 from aj.store.client import Client, commands_of, errors_converted
 from aj.store.jobs import job_from
 from aj.store.keys import Keys
@@ -19,6 +20,8 @@ from aj.store.scripts import Script, flattened
 
 log = logging.getLogger("aj.store")
 MOST_AT_A_TIME = 100
+# So that a sweep a second keeps up with some thousand jobs a second.
+MOST_BATCHES = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,7 @@ class Held:
 
     job: OurJob
     execution: str
+    asked_to_stop: bool = False
 
 
 class Recovery:
@@ -59,7 +63,7 @@ class Recovery:
             fields: Any = self._client.hgetall(self._keys.job(job_id))
         if not fields or fields[b"status"] != b"running":
             return None
-        return Held(job_from(job_id, fields), fields[b"execution"].decode())
+        return Held(job_from(job_id, fields), fields[b"execution"].decode(), b"stop" in fields)
 
     def drop_lease(self, job_id: str) -> None:
         """Forgets a lease whose job does not run. Raises: StoreUnavailable."""
@@ -119,6 +123,26 @@ class Recovery:
                     pipe.exists(Job.key_for(job_id))
                 known = pipe.execute() if ids else []
         return [job_id for job_id, exists in zip(ids, known, strict=True) if not exists]
+
+    def forget_expired(self) -> None:
+        """Takes expired jobs out of the sets of ended jobs, the oldest first. Raises: StoreUnavailable."""
+        for name in (self._keys.ended(each) for each in Status if each.is_final):
+            for _ in range(MOST_BATCHES):
+                if not self._forget_batch(name):
+                    break
+
+    def _forget_batch(self, name: str) -> bool:
+        """Whether all of the oldest hundred had expired, so that there may be more."""
+        with errors_converted():
+            ids: Any = self._client.zrange(name, 0, MOST_AT_A_TIME - 1)
+            with self._client.pipeline(transaction=False) as pipe:
+                for job_id in ids:
+                    pipe.exists(self._keys.job(job_id.decode()))
+                exist = pipe.execute() if ids else []
+            expired = [job_id for job_id, exists in zip(ids, exist, strict=True) if not exists]
+            if expired:
+                self._client.zrem(name, *expired)
+        return len(expired) == MOST_AT_A_TIME
 
     def _rq_job(self, job_id: str) -> Job | None:
         """RQ's part of a job, or None where there is none or it cannot be read."""

@@ -11,13 +11,13 @@ from collections.abc import Callable
 from typing import Any
 
 from aj import clock
-from aj.deliver import webhook_for
-from aj.errors import AddressRefused, StoreUnavailable
+from aj.errors import StoreUnavailable
 from aj.job import ErrorType, Job, Outcome
 from aj.registry import Registry
-from aj.schedule import delay_before_s, retry_delay_s
+from aj.schedule import retry_delay_s
 from aj.settings import Settings
-from aj.store import Claim, Jobs, patiently
+from aj.store import Claim, Jobs, Pulse, patiently
+from aj.webhook import webhook_of_end
 
 log = logging.getLogger("aj.worker")
 
@@ -51,8 +51,8 @@ class JobAttempt:
         lease_s = self._settings.lease_s
         self.hold(*patiently(lambda: self._jobs.start(self.claim, lease_s, commands), START_FOR_S))
 
-    def beat(self, commands: list[tuple[Any, ...]]) -> bool:
-        """Renews the lease; False where the job is not ours any more. Raises: StoreUnavailable."""
+    def beat(self, commands: list[tuple[Any, ...]]) -> Pulse:
+        """Renews the lease, and says what has become of the job. Raises: StoreUnavailable."""
         return self._jobs.beat(self.claim, self._settings.lease_s, commands)
 
     def report(self, progress: bytes) -> None:
@@ -84,16 +84,6 @@ class JobAttempt:
         assert self._outcome is not None
         ended_ms = max(int((self._clock_offset_s + clock.monotonic_s()) * 1000), self.job.started_ms or 0)
         ended = self.job.ended(self._outcome, ended_ms, self._settings.result_ttl_s)
-        webhook = None
-        if ended.callback_url is not None:
-            first_s = delay_before_s(1, self._settings.callback_schedule_s) or 0.0
-            webhook = webhook_for(ended, self._host(ended.callback_url), first_s)
+        webhook = webhook_of_end(ended, self._settings.callback_schedule_s, self._host_of)
         ttls_s = (self._settings.result_ttl_s, self._settings.result_ttl_s + self._settings.tombstone_ttl_s)
         patiently(lambda: self._jobs.finish(self.claim, ended, ttls_s, webhook, commands), END_FOR_S)
-
-    def _host(self, url: str) -> str:
-        """Whom a delivery is counted for. A URL that an older version accepted must not keep a job from ending."""
-        try:
-            return self._host_of(url)
-        except AddressRefused:
-            return "unreadable"

@@ -22,12 +22,12 @@ from rq.worker import WorkerStatus
 
 from aj.clock import monotonic_s
 from aj.errors import StoreUnavailable
-from aj.execute import Limits, Refused, TimedOut, cancelled, execute, lost, prepare, timed_out
+from aj.execute import Limits, Refused, TimedOut, execute, prepare
 from aj.job import ErrorType, Outcome, Status
 from aj.processes import die_with_parent
 from aj.registry import Registry
 from aj.settings import Settings
-from aj.store import Claim, Client, Fenced, Jobs, Keys
+from aj.store import Claim, Client, Fenced, Jobs, Keys, Pulse
 from aj.store.client import commands_of
 from aj.store.ledger import note_failure, note_retry, note_success
 from aj.store.rq_classes import Job, Queue
@@ -39,6 +39,8 @@ from aj.worker.report_pipe import ReportPipe
 log = logging.getLogger("aj.worker")
 
 KILL_GRACE_S = 5
+# A third of the shortest lease, and often enough to stop a job within 2 s of being asked.
+BEAT_INTERVAL_S = 1.0
 PASS_ON_PAUSE_S = 0.1
 
 
@@ -51,6 +53,7 @@ class Worker(WorkLoop):
         self._settings, self._registry, self._host_of = settings, registry, host_of
         self._jobs = Jobs(client, Keys(settings.prefix))
         self._next_beat_s = 0.0
+        self._asked_to_stop = False
         super().__init__(queue, client, settings.result_ttl_s)
 
     def execute_job(self, job: Job, queue: Queue) -> None:
@@ -117,6 +120,7 @@ class Worker(WorkLoop):
         """
         assert job.timeout is not None
         kill_at_s, overdue = monotonic_s() + job.timeout + KILL_GRACE_S, False
+        self._asked_to_stop = False
         while os.waitpid(self._horse_pid, os.WNOHANG)[0] == 0:
             self._pipe.wait(MONITOR_INTERVAL_S)
             self._pipe.listen()
@@ -130,9 +134,9 @@ class Worker(WorkLoop):
         self.executions.pop(execution.id, None)
         if self._pipe.has_written:
             return
-        stopped = self._stopped_job_id == job.id
+        stopped = self._asked_to_stop or self._stopped_job_id == job.id
         self._stopped_job_id = None
-        outcome = timed_out(job.timeout) if overdue else cancelled() if stopped else lost()
+        outcome = Outcome.timed_out(job.timeout) if overdue else Outcome.cancelled() if stopped else Outcome.lost()
         log.warning("job %s: its work-horse died before the outcome was written", job.id)
         self._settle(job, execution, outcome)
 
@@ -149,7 +153,7 @@ class Worker(WorkLoop):
         """Says that the job is alive. Where it was given to somebody else meanwhile, its work-horse is ended."""
         if monotonic_s() < self._next_beat_s:
             return
-        self._next_beat_s = monotonic_s() + self._settings.lease_s / 4
+        self._next_beat_s = monotonic_s() + BEAT_INTERVAL_S
         assert isinstance(job.attempt, JobAttempt)
         ttl_s = self.get_heartbeat_ttl(job)
         with self.connection.pipeline() as pipe:
@@ -158,12 +162,13 @@ class Worker(WorkLoop):
             job.heartbeat(now(), ttl_s, pipeline=pipe, xx=True)
             commands = commands_of(pipe)
         try:
-            is_ours = job.attempt.beat(commands)
+            pulse = job.attempt.beat(commands)
         except StoreUnavailable as error:
             log.warning("no heartbeat for job %s: %s", job.id, error)
             return
-        if not is_ours and not self._pipe.has_ended:
-            log.warning("job %s is not ours any more; its work-horse is ended", job.id)
+        if pulse is not Pulse.OURS and not self._pipe.has_ended:
+            log.warning("job %s: its work-horse is ended: %s", job.id, pulse.name.lower().replace("_", " "))
+            self._asked_to_stop = pulse is Pulse.ASKED_TO_STOP
             self.kill_horse()
 
     def main_work_horse(self, job: Job, queue: Queue) -> None:
@@ -186,7 +191,7 @@ class Worker(WorkLoop):
             with alarm_after(job.timeout, TimedOut):
                 return execute(call, limits, deadline_s, attempt.report, f"job {job.id}")
         except TimedOut:
-            return timed_out(job.timeout)
+            return Outcome.timed_out(job.timeout)
 
     def _settle(self, job: Job, execution: Execution, outcome: Outcome) -> None:
         """Writes how the attempt ended, the webhook and RQ's books in one step, through `JobAttempt.end`."""

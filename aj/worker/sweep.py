@@ -14,7 +14,7 @@ from uuid import uuid4
 
 from aj.clock import monotonic_s
 from aj.errors import StoreUnavailable
-from aj.execute import lost
+from aj.job import Outcome
 from aj.registry import Registry
 from aj.settings import Settings
 from aj.store import Claim, Fenced, Jobs, Recovery
@@ -63,6 +63,7 @@ class Sweep:
             self._one(self._promote, job_id, trouble.now_ms)
         for queue in self._settings.queues:
             self._rescue_stranded(queue)
+        self._recovery.forget_expired()
         found = set(self._recovery.orphans())
         for job_id in found & self._orphans:
             self._one(self._end_orphan, job_id, trouble.now_ms)
@@ -93,7 +94,7 @@ class Sweep:
     def _end(self, held: Held, now_ms: int, claim: Claim) -> None:
         attempt = JobAttempt(self._settings, self._registry, self._jobs, claim, self._host_of)
         attempt.hold(held.job, now_ms)
-        outcome = lost()
+        outcome = Outcome.cancelled() if held.asked_to_stop else Outcome.lost()
         attempt.decide(outcome)
         self._recovery.end_attempt(held, attempt, outcome.body.decode(), attempt.retry_in_s)
         log.warning(

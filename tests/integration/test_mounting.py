@@ -108,7 +108,7 @@ def test_without_a_prefix_only_jobs_is_ours(deployment: Deployment) -> None:
     app.register_blueprint(JobsBlueprint())
     client = app.test_client()
     assert client.post("/jobs", json={"n": 5}).headers["Location"].startswith("/jobs/")
-    assert [client.get(path).content_type for path in ("/jobs", "/jobs/x/y", "/jobsite", "/nobody")] == [
+    assert [client.get(path).content_type for path in ("/jobs/x", "/jobs/x/y", "/jobsite", "/nobody")] == [
         PROBLEM,
         PROBLEM,
         HTML,

@@ -115,7 +115,9 @@ def test_head_equals_get_without_the_body(deployment: Deployment, client: FlaskC
     assert int(head.headers["Content-Length"]) == len(got.data)
 
 
-@pytest.mark.parametrize(("path", "allowed"), [("/jobs", {"POST"}), ("/jobs/{id}", {"GET", "HEAD"})])
+@pytest.mark.parametrize(
+    ("path", "allowed"), [("/jobs", {"GET", "HEAD", "POST"}), ("/jobs/{id}", {"DELETE", "GET", "HEAD"})]
+)
 def test_options_and_405_name_the_methods(client: FlaskClient, path: str, allowed: set[str]) -> None:
     """`Allow` says what a resource can do, asked or tried."""
     path = path.format(id=submit(client, n=5))

@@ -10,7 +10,7 @@ import pytest
 
 import aj.execute
 from aj import TaskError
-from aj.execute import Limits, TimedOut, cancelled, execute, lost, timed_out
+from aj.execute import Limits, TimedOut, execute
 from aj.job import ErrorType, Outcome, Status
 
 SECRET = "hunter2"
@@ -117,7 +117,11 @@ def test_a_task_that_catches_exception_does_not_catch_its_timeout() -> None:
 
 @pytest.mark.parametrize(
     ("outcome", "kind"),
-    [(lost(), ErrorType.LOST), (cancelled(), ErrorType.CANCELLED), (timed_out(0.5), ErrorType.TIMED_OUT)],
+    [
+        (Outcome.lost(), ErrorType.LOST),
+        (Outcome.cancelled(), ErrorType.CANCELLED),
+        (Outcome.timed_out(0.5), ErrorType.TIMED_OUT),
+    ],
 )
 def test_ends_from_outside_have_their_outcomes(outcome: Outcome, kind: ErrorType) -> None:
     """With a sentence each."""

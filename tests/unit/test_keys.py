@@ -23,6 +23,8 @@ ALL = [
     KEYS.active,
     KEYS.leases,
     KEYS.delayed,
+    KEYS.ended("failed"),
+    KEYS.changes,
     KEYS.news,
 ]
 

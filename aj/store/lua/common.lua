@@ -9,6 +9,12 @@ local function run_commands(first)
     end
 end
 
+-- Tells the requests that wait for a change of a job. The channel is named after the job's key.
+local function tell_change(job_key)
+    local prefix, job_id = string.match(job_key, '^(.*):job:([^:]+)$')
+    redis.call('PUBLISH', prefix .. ':changes', job_id)
+end
+
 local function now_ms()
     local time = redis.call('TIME')
     return time[1] * 1000 + math.floor(time[2] / 1000)

@@ -4,4 +4,5 @@
 local job = redis.call('HMGET', KEYS[1], 'status', 'execution')
 if job[1] == 'running' and job[2] == ARGV[1] then
     redis.call('HSET', KEYS[1], 'progress', ARGV[2])
+    tell_change(KEYS[1])
 end

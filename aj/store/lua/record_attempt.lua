@@ -4,12 +4,15 @@
 -- ARGV  1 job id  2 token of the claim  3 state after the attempt  4 HTTP status ('' for no answer)
 --       5 delay before the next attempt, ms  6 host  7 most at a time for one host
 --       8 news channel, told where the host has more that is due soon  9 attempts to show  10 life of the mark, s
+--       11 the attempt for the log, as JSON
 -- Returns 1, or 0 where another claim has taken over meanwhile (only a delivery that arrived still counts then)
 local row = redis.call('HMGET', KEYS[1], 'token', 'state')
 if row[2] or not row[1] or (row[1] ~= ARGV[2] and ARGV[3] ~= 'delivered') then
     return 0
 end
 redis.call('ZREM', KEYS[5], ARGV[1])
+local log = redis.call('HGET', KEYS[1], 'log')
+redis.call('HSET', KEYS[1], 'log', log and #log < 30000 and log .. ', ' .. ARGV[11] or ARGV[11])
 local fields = {'callback_state', ARGV[3], 'callback_attempts', ARGV[9]}
 if ARGV[4] == '' then
     redis.call('SET', KEYS[6], 1, 'EX', ARGV[10])
@@ -36,6 +39,7 @@ else
 end
 if job_exists then
     redis.call('HSET', KEYS[2], unpack(fields))
+    tell_change(KEYS[2])
 end
 schedule_host(KEYS[3], KEYS[4], KEYS[5], ARGV[6], share_of(KEYS[6], tonumber(ARGV[7])))
 local next_at = redis.call('ZSCORE', KEYS[3], ARGV[6])

@@ -14,4 +14,5 @@ if tonumber(ARGV[4]) > 0 then
     redis.call('ZADD', KEYS[3], now_ms() + tonumber(ARGV[4]), ARGV[2])
 end
 run_commands(5)
+tell_change(KEYS[1])
 return 'yes'

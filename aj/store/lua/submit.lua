@@ -22,7 +22,7 @@ if redis.call('LLEN', KEYS[2]) >= tonumber(ARGV[4]) then
     return {'full', '', now}
 end
 redis.call('HSET', KEYS[1], 'created_ms', now, unpack(ARGV, 7, 6 + words))
-redis.call('ZADD', KEYS[3], now, ARGV[1])
+redis.call('ZADD', KEYS[3], 0, ARGV[1])
 if KEYS[4] then
     redis.call('HSET', KEYS[4], 'job', ARGV[1], 'fingerprint', ARGV[2])
     redis.call('EXPIRE', KEYS[4], ARGV[3])

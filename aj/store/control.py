@@ -1,0 +1,117 @@
+"""What callers and operators do to jobs from outside: cancel, delete, list, look at deliveries, send again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from rq.exceptions import NoSuchJobError
+from rq.results import Result
+
+from aj.job import Job as OurJob
+from aj.job import Status, is_job_id
+from aj.store.client import Client, commands_of, errors_converted
+from aj.store.jobs import Claim, Webhook, end_of_job, job_from
+from aj.store.keys import Keys
+from aj.store.ledger import note_cancelled
+from aj.store.rq_classes import Job, Queue
+from aj.store.scripts import Script, flattened
+
+# Entries that one page may look at, whatever they turn out to be.
+MOST_LOOKED_AT = 1000
+_SHOWN = ("status", "task", "created_ms", "started_ms", "ended_ms", "expires_ms", "attempt")
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Jobs, newest first, without their outcomes; `next_id` is where the next page begins, if there is one."""
+
+    jobs: list[OurJob]
+    next_id: str | None
+
+
+class Control:
+    """Jobs of one deployment, seen and changed from outside."""
+
+    def __init__(self, client: Client, keys: Keys) -> None:
+        self._client, self._keys = client, keys
+        self._cancel_queued = Script(client, "end_job", "cancel_queued")
+        self._ask_to_stop = Script(client, "ask_to_stop")
+        self._delete = Script(client, "delete")
+        self._redeliver = Script(client, "redeliver")
+
+    def cancel_queued(self, ended: OurJob, ttls_s: tuple[int, int], webhook: Webhook | None) -> bool:
+        """Ends a job that waits, with its webhook and RQ's entry; False where it does not wait any more.
+
+        Raises: StoreUnavailable.
+        """
+        names, words = end_of_job(self._keys, Claim(ended.id, ""), ended, ttls_s, webhook)
+        return bool(self._cancel_queued([*names, self._keys.delayed], [*words, *flattened(self._taken_away(ended))]))
+
+    def ask_to_stop(self, job_id: str) -> bool:
+        """Has the worker stop a running job; False where it does not run. Raises: StoreUnavailable."""
+        return bool(self._ask_to_stop([self._keys.job(job_id)], []))
+
+    def delete(self, job_id: str, tombstone_ttl_s: int) -> str:
+        """Forgets an ended job: `deleted`, or `active`, `expired` or `unknown`. Raises: StoreUnavailable."""
+        sets = [self._keys.ended(each) for each in Status if each.is_final]
+        names = [self._keys.job(job_id), self._keys.tombstone(job_id), *sets]
+        names += [Job.key_for(job_id), Result.get_key(job_id)]  # type: ignore[no-untyped-call]
+        reply: bytes = self._delete(names, [job_id, tombstone_ttl_s * 1000, len(sets)])
+        return reply.decode()
+
+    def page(self, statuses: frozenset[Status], task: str | None, before_id: str | None, limit: int) -> Page:
+        """Up to `limit` jobs older than `before_id`. Looks at a bounded number of entries, so a page of a rare kind
+        may hold fewer and still have a next one. Raises: StoreUnavailable."""
+        names = [self._keys.ended(each) for each in statuses if each.is_final]
+        if statuses & {Status.QUEUED, Status.RUNNING}:
+            names.append(self._keys.active)
+        start = "+" if before_id is None else f"({before_id}"
+        with errors_converted(self._client.breaker), self._client.pipeline(transaction=False) as pipe:
+            for name in names:
+                pipe.zrevrangebylex(name, start, "-", 0, MOST_LOOKED_AT)
+            found: list[list[bytes]] = pipe.execute()
+            ids = sorted((each.decode() for some in found for each in some), reverse=True)[:MOST_LOOKED_AT]
+            jobs: list[OurJob] = []
+            for at in range(0, len(ids), limit):
+                for job in self._shown(ids[at : at + limit], pipe):
+                    if job.status in statuses and task in (None, job.task):
+                        jobs.append(job)
+                    if len(jobs) == limit:
+                        return Page(jobs, None if job.id == ids[-1] and len(ids) < MOST_LOOKED_AT else job.id)
+        return Page(jobs, ids[-1] if len(ids) == MOST_LOOKED_AT else None)
+
+    def attempts(self, job_id: str) -> bytes | None:
+        """The log of the job's webhook as a JSON array, or None where it has none. Raises: StoreUnavailable."""
+        with errors_converted(self._client.breaker):
+            row: Any = self._client.hmget(self._keys.delivery(job_id), ["url", "log"])
+        exists, log = row
+        return None if exists is None else b"[%s]" % (log or b"")
+
+    def redeliver(self, job_id: str) -> str:
+        """Sends an ended delivery again: `sent`, or `pending`, or `none`. Raises: StoreUnavailable."""
+        names = [self._keys.delivery(job_id), self._keys.job(job_id), self._keys.hosts]
+        reply: bytes = self._redeliver(names, [f"{self._keys.prefix}:out", job_id, self._keys.news])
+        return reply.decode()
+
+    def _shown(self, ids: list[str], pipe: Any) -> list[OurJob]:
+        for job_id in ids:
+            pipe.hmget(self._keys.job(job_id), _SHOWN)
+        rows = [dict(zip(_SHOWN, row, strict=True)) for row in pipe.execute()]
+        return [
+            job_from(job_id, {name.encode(): value for name, value in row.items() if value is not None})
+            for job_id, row in zip(ids, rows, strict=True)
+            if row["status"] is not None and is_job_id(job_id)
+        ]
+
+    def _taken_away(self, ended: OurJob) -> list[tuple[Any, ...]]:
+        """RQ's commands that take a waiting job out of its queue."""
+        with errors_converted():
+            try:
+                job = Job.fetch(ended.id, connection=self._client)
+            except (NoSuchJobError, ValueError):
+                return [("DEL", Job.key_for(ended.id))]
+        assert isinstance(job, Job)
+        with self._client.pipeline() as pipe:
+            note_cancelled(pipe, job, Queue(job.origin, self._client), (ended.outcome or b"").decode())
+            return commands_of(pipe)

@@ -1,0 +1,42 @@
+"""Wait: a request is held until a job is as its caller wants it, within a bounded share of the process."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from aj.clock import monotonic_s
+from aj.job import Job
+from aj.store import Changes, Found
+
+LONGEST_WAIT_S = 60
+# A hint may be lost with its connection; who waits looks again by then.
+LOOK_AGAIN_S = 5.0
+
+
+class Waiting:
+    """Holds up to `share` requests at a time, and says at once that there is no place for more."""
+
+    def __init__(self, find: Callable[[str], Found], changes: Changes, share: int) -> None:
+        self._find, self._changes = find, changes
+        self._places = threading.BoundedSemaphore(share)
+
+    def until(self, job_id: str, is_as_wanted: Callable[[Job], bool], at_most_s: float) -> Found | None:
+        """What there is of the job once it is as wanted, or after `at_most_s` seconds, or as soon as it is gone.
+
+        None, at once, where all places are taken. Raises: StoreUnavailable.
+        """
+        if not self._places.acquire(blocking=False):
+            return None
+        try:
+            deadline_s = monotonic_s() + at_most_s
+            with self._changes.watching(job_id) as changed:
+                while True:
+                    changed.clear()
+                    found = self._find(job_id)
+                    left_s = deadline_s - monotonic_s()
+                    if found.job is None or is_as_wanted(found.job) or left_s <= 0:
+                        return found
+                    changed.wait(min(left_s, LOOK_AGAIN_S))
+        finally:
+            self._places.release()
