@@ -58,6 +58,7 @@ class JobsBlueprint(Blueprint):
         self.register_error_handler(Problem, problem_response)
         self.register_error_handler(HTTPException, http_exception_response)
         self.register_error_handler(Exception, _unforeseen)
+        self.before_request(views.recognise_caller)
         self.after_request(_options_without_type)
         self.record(self._set_up)
 

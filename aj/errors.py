@@ -10,6 +10,7 @@
     ├── DeliveryFailed           one attempt to deliver a webhook brought no answer
     └── Problem                  an answer to an HTTP request, as RFC 9457 wants it
         ├── 400 Malformed, MalformedKey, MalformedQuery
+        ├── 401 Unauthorized
         ├── 404 JobUnknown
         ├── 409 AlreadyEnded, StillActive, NotPossible
         ├── 410 JobGone, JobDeleted
@@ -99,6 +100,10 @@ class Malformed(Problem):
 
 class MalformedKey(Problem):
     slug, title, status = "malformed-idempotency-key", "The Idempotency-Key is malformed", 400
+
+
+class Unauthorized(Problem):
+    slug, title, status = "unauthorized", "An API key is needed", 401
 
 
 class JobUnknown(Problem):

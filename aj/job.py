@@ -104,12 +104,16 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """What a caller asked for, as validated. `params` and `metadata` hold JSON values."""
+    """What a caller asked for, as validated. `params` and `metadata` hold JSON values.
+
+    `owner` is the caller's name, empty where callers are not told apart.
+    """
 
     task: str
     params: Mapping[str, Any]
     callback_url: str | None = None
     metadata: Mapping[str, Any] | None = None
+    owner: str = ""
 
     @property
     def fingerprint(self) -> str:
@@ -136,6 +140,7 @@ class Job:
     outcome: bytes | None = None
     callback_url: str | None = None
     callback: Callback | None = None
+    owner: str = ""
 
     def ended(self, outcome: Outcome, ended_ms: int, result_ttl_s: int) -> Job:
         """This job as it stands after its end."""

@@ -29,6 +29,8 @@ def problem_response(problem: Problem) -> Response:
     answer = _document(TYPE_PREFIX + problem.slug, problem.title, problem.status, problem.detail, extra)
     if problem.retryable:
         answer.headers["Retry-After"] = str(RETRY_AFTER_S)
+    if problem.status == HTTPStatus.UNAUTHORIZED:
+        answer.headers["WWW-Authenticate"] = 'Bearer realm="aj"'
     if problem.status == HTTPStatus.UNSUPPORTED_MEDIA_TYPE:
         answer.headers["Accept"] = "application/json"
         answer.headers["Accept-Encoding"] = "identity"

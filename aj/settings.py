@@ -34,6 +34,14 @@ class Allowed:
     port: int | None
 
 
+@dataclass(frozen=True, slots=True)
+class ApiKey:
+    """A caller's name and the SHA-256 of its key, in lower-case hex."""
+
+    name: str
+    sha256: str = field(repr=False)
+
+
 def _parse_text(accepted: str, pattern: str) -> Callable[[str], str]:
     def parse(text: str) -> str:
         if not re.fullmatch(pattern, text):
@@ -97,6 +105,13 @@ def _parse_secrets(text: str) -> tuple[bytes, ...]:
         raise ValueError(str(error)) from None
 
 
+def _parse_api_key(text: str) -> ApiKey:
+    name, _, digest = text.rpartition(":")
+    if not re.fullmatch(r"[A-Za-z0-9_.-]{1,64}", name) or not re.fullmatch(r"[0-9a-f]{64}", digest):
+        raise ValueError("a comma list of name:sha256hex, as `python -m aj.key new NAME` prints them")
+    return ApiKey(name, digest)
+
+
 _REDIS_URL = _parse_text(
     "redis://, rediss:// or unix:// with an address, such as redis://127.0.0.1:6379/0", r"(rediss?|unix)://\S+"
 )
@@ -133,6 +148,11 @@ class Settings:
     max_queued: int = field(default=100_000, metadata={"parse": _parse_int(1, 10**9)})
     webhook_secrets: tuple[bytes, ...] = field(
         default=(), repr=False, metadata={"parse": _parse_secrets, "secret": True}
+    )
+    api_keys: tuple[ApiKey, ...] = field(
+        default=(),
+        repr=False,
+        metadata={"parse": _parse_list(_parse_api_key, "at least one name:sha256hex"), "secret": True},
     )
     callback_allow: tuple[Allowed, ...] = field(
         default=(_parse_allowed("127.0.0.1:8141"),),

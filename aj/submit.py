@@ -42,14 +42,14 @@ class Submit:
 
         Raises: Invalid, KeyReused, QueueFull, StoreUnavailable.
         """
-        submission, task = self._validated(members)
+        submission, task = self._validated(members, owner)
         place = Place(
             queue=task.queue or self.settings.queues[0],
             timeout_s=task.timeout_s or self.settings.job_timeout_s,
             result_ttl_s=self.settings.result_ttl_s,
             max_queued=self.settings.max_queued,
         )
-        key = None if idempotency_key is None else Key(owner, idempotency_key, self.settings.idempotency_ttl_s)
+        key = None if idempotency_key is None else Key(idempotency_key, self.settings.idempotency_ttl_s)
         verdict, job_id = self.jobs.submit(new_job_id(clock.now_ms()), submission, place, key)
         if verdict is Verdict.FULL:
             raise QueueFull(f"{place.max_queued} jobs are waiting already; try again when some have run.")
@@ -57,7 +57,7 @@ class Submit:
             raise KeyReused("A key stands for one payload: send the first payload again, or take a new key.")
         return Accepted(job_id, replayed=verdict is Verdict.REPLAYED)
 
-    def _validated(self, members: Mapping[str, Any]) -> tuple[Submission, Task]:
+    def _validated(self, members: Mapping[str, Any], owner: str) -> tuple[Submission, Task]:
         ours = {name: members.get(name) for name in RESERVED}
         task = self._task(ours["task"])
         errors = [*_metadata_errors(ours["metadata"]), *self._callback_errors(ours["callback_url"])]
@@ -70,7 +70,7 @@ class Submit:
                 raise
         if errors:
             raise Invalid(f"The submission does not fit the task {task.name!r}.", tuple(errors))
-        return Submission(task.name, params, ours["callback_url"], ours["metadata"]), task
+        return Submission(task.name, params, ours["callback_url"], ours["metadata"], owner), task
 
     def _task(self, name: Any) -> Task:
         if name is None:

@@ -5,15 +5,17 @@ They find what they work with in `app.extensions["aj"]`, where the blueprint put
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import blake2b
 from urllib.parse import urlencode
 
-from flask import Response, current_app, request, url_for
+from flask import Response, current_app, g, request, url_for
 from werkzeug.exceptions import PreconditionFailed
 
 from aj import clock
+from aj.access import caller_of
 from aj.body import parse_object, read_body
 from aj.cancel import Cancel
 from aj.errors import (
@@ -30,12 +32,14 @@ from aj.headers import idempotency_key, preferred_wait_s
 from aj.job import Job, Status, is_job_id, join_members, to_json
 from aj.pace import retry_after_s
 from aj.settings import Settings
-from aj.store import Control, Found
+from aj.store import Control, Found, Wanted
 from aj.submit import Submit
 from aj.waiting import LONGEST_WAIT_S, Waiting
 
 EXTENSION = "aj"
 PAGE_DEFAULT, PAGE_MOST = 50, 200
+UNKNOWN = "No job has this id, or it ended so long ago that nothing is known of it."
+OPEN_TO_ALL = frozenset({"health", "ready", "tasks", "openapi", "docs"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +55,13 @@ class Api:
     unready_because: Callable[[], dict[str, str]]
 
 
+def recognise_caller() -> None:
+    """Notes in `g.caller` who is calling. Raises: Unauthorized: keys are configured, and this is none of them."""
+    endpoint = (request.endpoint or "").rpartition(".")[2]
+    keys = () if endpoint in OPEN_TO_ALL else _api().settings.api_keys
+    g.caller = caller_of(request.headers.get("Authorization"), keys)
+
+
 def submit_job() -> Response:
     api = _api()
     if request.mimetype != "application/json" and request.headers.get("Content-Type", "").strip():
@@ -58,7 +69,7 @@ def submit_job() -> Response:
     if request.headers.get("Content-Encoding", "").strip().lower() not in ("", "identity"):
         raise UnsupportedMedia("The body has a Content-Encoding; send it as it is.")
     members = parse_object(read_body(request.environ, api.settings.max_body_bytes))
-    accepted = api.submit(members, idempotency_key(request.headers.get("Idempotency-Key")))
+    accepted = api.submit(members, idempotency_key(request.headers.get("Idempotency-Key")), g.caller)
     found, wait_s = _waited(accepted.job_id, lambda job: job.status.is_final)
     if found is not None and found.job is not None and found.job.status.is_final:
         answer = _document(found)
@@ -108,19 +119,15 @@ def cancel_job(job_id: str) -> Response:
 
 
 def delete_job(job_id: str) -> Response:
-    if not is_job_id(job_id):
-        raise JobUnknown("No job has an id of this form.")
-    verdict = _api().control.delete(job_id, _api().settings.tombstone_ttl_s)
-    if verdict == "active":
-        raise StillActive("The job has not ended; cancel it first.")
-    if verdict != "deleted":
+    with contextlib.suppress(JobDeleted):
         _found(job_id)
+        if _api().control.delete(job_id, _api().settings.tombstone_ttl_s) == "active":
+            raise StillActive("The job has not ended; cancel it first.")
     return Response(status=204)
 
 
 def list_jobs() -> Response:
-    statuses, task, before_id, limit = _query()
-    page = _api().control.page(statuses, task, before_id, limit)
+    page = _api().control.page(*_query())
     documents = b", ".join(join_members(job.members()) for job in page.jobs)
     answer = _json(b'{"jobs": [' + documents + b"]}", 200)
     answer.headers["Cache-Control"] = "no-store"
@@ -168,12 +175,14 @@ def _found(job_id: str) -> Found:
     if not is_job_id(job_id):
         raise JobUnknown("No job has an id of this form.")
     found = _api().find(job_id)
+    if (found.job.owner if found.job else found.owner) != g.caller:
+        raise JobUnknown(UNKNOWN)  # whose job it is, and that it is one, is nobody else's business
     if found.deleted_ms is not None:
         raise JobDeleted(f"The job was deleted at {clock.rfc3339(found.deleted_ms)}.")
     if found.expired_ms is not None:
         raise JobGone("The job ended and its result is past its life.", clock.rfc3339(found.expired_ms))
     if found.job is None:
-        raise JobUnknown("No job has this id, or it ended so long ago that nothing is known of it.")
+        raise JobUnknown(UNKNOWN)
     return found
 
 
@@ -225,8 +234,8 @@ def _preferred(answer: Response, found: Found | None, wait_s: int | None) -> Res
     return answer
 
 
-def _query() -> tuple[frozenset[Status], str | None, str | None, int]:
-    """Filters, cursor and size of a page. Raises: MalformedQuery."""
+def _query() -> tuple[Wanted, str | None, int]:
+    """Filter, cursor and size of a page. Raises: MalformedQuery."""
     status, cursor, limit = (request.args.get(name) for name in ("status", "cursor", "limit"))
     if status is not None and status not in list(Status):
         raise MalformedQuery(f"status is {status[:40]!r}; it must be one of: {', '.join(Status)}.")
@@ -235,7 +244,8 @@ def _query() -> tuple[frozenset[Status], str | None, str | None, int]:
     if limit is not None and not (limit.isascii() and limit.isdigit() and len(limit) < 10 and int(limit) > 0):
         raise MalformedQuery(f"limit is {limit[:40]!r}; it must be a whole number from 1 to {PAGE_MOST}.")
     statuses = frozenset(Status) if status is None else frozenset({Status(status)})
-    return statuses, request.args.get("task"), cursor, min(int(limit or PAGE_DEFAULT), PAGE_MOST)
+    wanted = Wanted(statuses, request.args.get("task"), g.caller)
+    return wanted, cursor, min(int(limit or PAGE_DEFAULT), PAGE_MOST)
 
 
 def _uncached(answer: Response) -> Response:

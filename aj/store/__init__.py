@@ -2,7 +2,7 @@
 
 from aj.store.changes import Changes
 from aj.store.client import Client, connect, patiently
-from aj.store.control import Control, Page
+from aj.store.control import Control, Page, Wanted
 from aj.store.health import refuse_unfit, unready_because
 from aj.store.jobs import Claim, Fenced, Found, Jobs, Key, Place, Pulse, Verdict, Webhook
 from aj.store.keys import Keys
@@ -28,6 +28,7 @@ __all__ = [
     "Pulse",
     "Recovery",
     "Verdict",
+    "Wanted",
     "Webhook",
     "connect",
     "patiently",

@@ -57,7 +57,8 @@ class Changes:
                     while True:
                         self._take(channel.get_message(timeout=LISTEN_S))
             except redis.RedisError as error:
-                log.warning("waiting requests look by themselves until the store is back: %s", type(error).__name__)
+                if self._listening.is_set():
+                    log.warning("waiting requests look by themselves until the store is back: %s", type(error).__name__)
             self._listening.clear()
             self._wake(None)
             threading.Event().wait(LISTEN_S)

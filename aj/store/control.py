@@ -19,7 +19,19 @@ from aj.store.scripts import Script, flattened
 
 # Entries that one page may look at, whatever they turn out to be.
 MOST_LOOKED_AT = 1000
-_SHOWN = ("status", "task", "created_ms", "started_ms", "ended_ms", "expires_ms", "attempt")
+_SHOWN = ("status", "owner", "task", "created_ms", "started_ms", "ended_ms", "expires_ms", "attempt")
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which jobs a list is to hold; `task` None means every task."""
+
+    statuses: frozenset[Status]
+    task: str | None = None
+    owner: str = ""
+
+    def has(self, job: OurJob) -> bool:
+        return job.status in self.statuses and self.task in (None, job.task) and self.owner == job.owner
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +72,11 @@ class Control:
         reply: bytes = self._delete(names, [job_id, tombstone_ttl_s * 1000, len(sets)])
         return reply.decode()
 
-    def page(self, statuses: frozenset[Status], task: str | None, before_id: str | None, limit: int) -> Page:
+    def page(self, wanted: Wanted, before_id: str | None, limit: int) -> Page:
         """Up to `limit` jobs older than `before_id`. Looks at a bounded number of entries, so a page of a rare kind
         may hold fewer and still have a next one. Raises: StoreUnavailable."""
-        names = [self._keys.ended(each) for each in statuses if each.is_final]
-        if statuses & {Status.QUEUED, Status.RUNNING}:
+        names = [self._keys.ended(each) for each in wanted.statuses if each.is_final]
+        if wanted.statuses & {Status.QUEUED, Status.RUNNING}:
             names.append(self._keys.active)
         start = "+" if before_id is None else f"({before_id}"
         with errors_converted(self._client.breaker), self._client.pipeline(transaction=False) as pipe:
@@ -75,7 +87,7 @@ class Control:
             jobs: list[OurJob] = []
             for at in range(0, len(ids), limit):
                 for job in self._shown(ids[at : at + limit], pipe):
-                    if job.status in statuses and task in (None, job.task):
+                    if wanted.has(job):
                         jobs.append(job)
                     if len(jobs) == limit:
                         return Page(jobs, None if job.id == ids[-1] and len(ids) < MOST_LOOKED_AT else job.id)

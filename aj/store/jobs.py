@@ -55,9 +55,8 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """An idempotency key of one caller; `owner` is empty where callers are not told apart."""
+    """An idempotency key, as its caller wrote it."""
 
-    owner: str
     text: str
     ttl_s: int
 
@@ -70,6 +69,7 @@ class Found:
     age_s: float = 0.0
     expired_ms: int | None = None
     deleted_ms: int | None = None
+    owner: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,13 +116,15 @@ class Jobs:
         """
         queue = Queue(place.queue, self._client)
         fields: list[Any] = ["status", Status.QUEUED, "task", submission.task]
+        if submission.owner:
+            fields += ["owner", submission.owner]
         if submission.callback_url is not None:
             fields += ["callback_url", submission.callback_url]
         if submission.metadata is not None:
             fields += ["metadata", to_json(submission.metadata)]
         keys = [self._keys.job(job_id), queue.key, self._keys.active]
         if key is not None:
-            keys.append(self._keys.idempotency(key.owner, key.text))
+            keys.append(self._keys.idempotency(submission.owner, key.text))
         args: list[Any] = [job_id, submission.fingerprint, key.ttl_s if key else 0, place.max_queued]
         args += [self._latest_ms(), len(fields), *fields]
         name = self._keys.rq_name(submission.task)
@@ -232,9 +234,10 @@ def _refuse_fenced(verdict: bytes, claim: Claim) -> None:
 def _found_tombstone(tombstone: bytes | None) -> Found:
     if tombstone is None:
         return Found()
-    if tombstone.startswith(b"deleted "):
-        return Found(deleted_ms=int(tombstone.removeprefix(b"deleted ")))
-    return Found(expired_ms=int(tombstone))
+    what, at_ms, owner = tombstone.decode().split(" ", 2)
+    if what == "deleted":
+        return Found(deleted_ms=int(at_ms), owner=owner)
+    return Found(expired_ms=int(at_ms), owner=owner)
 
 
 def job_from(job_id: str, fields: Mapping[bytes, bytes]) -> Job:
@@ -254,6 +257,7 @@ def job_from(job_id: str, fields: Mapping[bytes, bytes]) -> Job:
         expires_ms=number(b"expires_ms"),
         attempt=number(b"attempt") or 0,
         metadata=fields.get(b"metadata"),
+        owner=fields.get(b"owner", b"").decode(),
         progress=fields.get(b"progress"),
         outcome=fields.get(b"outcome"),
         callback_url=url.decode() if url is not None else None,

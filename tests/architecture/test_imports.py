@@ -10,11 +10,14 @@ from tests.architecture.tree import Module, modules
 
 # From the bottom to the top; a module may import its own storey and those below.
 STOREYS = (
-    ("words", ("errors", "clock", "version", "signature", "settings", "schedule", "pace", "job", "headers", "body")),
+    (
+        "words",
+        ("errors", "clock", "version", "signature", "settings", "schedule", "pace", "job", "headers", "body", "access"),
+    ),
     ("rooms", ("store", "egress", "registry", "progress", "tasks", "processes", "waiting", "webhook")),
     ("verbs", ("submit", "execute", "deliver", "cancel")),
     ("doors", ("problems", "views", "blueprint")),
-    ("assembly", ("app", "api", "local", "worker", "gunicorn_conf")),
+    ("assembly", ("app", "api", "local", "worker", "key")),
 )
 LEVEL = {name: level for level, (_, names) in enumerate(STOREYS) for name in names}
 

@@ -192,12 +192,13 @@ def test_two_callers_do_not_share_keys(deployment: Deployment) -> None:
     """A key belongs to one caller, and no choice of text makes it another one's."""
     jobs = Jobs(connect(deployment.settings.redis_url), Keys(deployment.settings.prefix))
     place = Place(deployment.queue, timeout_s=10, result_ttl_s=10, max_queued=10)
-    owned = [Key("a", "k", 60), Key("b", "k", 60), Key("a:b", "k", 60), Key("a", "b:k", 60)]
-    verdicts = [jobs.submit(new_job_id(1), Submission("square", {"n": 5}), place, key)[0] for key in owned]
+    owned = [("a", "k"), ("b", "k"), ("a:b", "k"), ("a", "b:k")]
+    submissions = [(Submission("square", {"n": 5}, owner=owner), Key(text, 60)) for owner, text in owned]
+    verdicts = [jobs.submit(new_job_id(1), submission, place, key)[0] for submission, key in submissions]
     assert verdicts == [Verdict.CREATED] * 4
 
 
-@pytest.mark.parametrize("key", [None, Key("", "k", 60)], ids=["without a key", "with a key"])
+@pytest.mark.parametrize("key", [None, Key("k", 60)], ids=["without a key", "with a key"])
 def test_a_command_that_is_sent_twice_queues_once(deployment: Deployment, key: Key | None) -> None:
     """The client library repeats a command whose reply was lost; both are answered alike."""
     jobs = Jobs(connect(deployment.settings.redis_url), Keys(deployment.settings.prefix))

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from aj.errors import SettingsError
-from aj.settings import Allowed, Settings, variable
+from aj.settings import Allowed, ApiKey, Settings, variable
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 KEY = bytes.fromhex("31f290f6bf06298aab4f08d43c3f082cf648a362da2da4b0")
@@ -31,6 +31,13 @@ ROWS: list[tuple[str, Any, str, Any, list[str]]] = [
     ("max_result_bytes", 1_048_576, "2", 2, ["1", "268435457", "1MiB"]),
     ("max_queued", 100_000, "1000000000", 10**9, ["0", "1000000001", "9" * 5000]),
     ("webhook_secrets", (), f"{SECRET}, {SECRET}", (KEY, KEY), ["x", "whsec_", f"{SECRET},x", "whsec_é", "whsec_AAAA"]),
+    (
+        "api_keys",
+        (),
+        f"alice:{'a' * 64},b.o-b:{'0' * 64}",
+        (ApiKey("alice", "a" * 64), ApiKey("b.o-b", "0" * 64)),
+        [",", "alice", "alice:", f":{'a' * 64}", f"al ice:{'a' * 64}", f"alice:{'A' * 64}", f"alice:{'a' * 63}"],
+    ),
     (
         "callback_allow",
         (Allowed(host=None, network=LOOPBACK, port=8141),),
@@ -55,7 +62,7 @@ ROWS: list[tuple[str, Any, str, Any, list[str]]] = [
     ("redis_server", None, "/opt/valkey-server", "/opt/valkey-server", ["", "a\nb"]),
     ("data_dir", ".aj", "/var/lib/aj", "/var/lib/aj", ["", "a\nb"]),
 ]
-HIDDEN = {"redis_url", "webhook_secrets"}
+HIDDEN = {"redis_url", "webhook_secrets", "api_keys"}
 
 
 def test_every_setting_has_a_row_here() -> None:

@@ -107,7 +107,8 @@ def test_a_key_goes_with_its_owner_and_its_life(jobs: FakeJobs) -> None:
     """As the caller wrote it; the store hashes it."""
     submitting(jobs)({"n": 5}, "key", "alice")
     submitting(jobs)({"n": 5}, "key")
-    assert [asked[3] for asked in jobs.asked] == [Key("alice", "key", 200), Key("", "key", 200)]
+    assert [asked[3] for asked in jobs.asked] == [Key("key", 200)] * 2
+    assert [asked[1].owner for asked in jobs.asked] == ["alice", ""]
 
 
 def test_a_replay_names_the_job_that_stands(jobs: FakeJobs) -> None:

@@ -8,11 +8,12 @@ if status == 'queued' or status == 'running' then
 end
 local tombstone = redis.call('GET', KEYS[2])
 if not status then
-    return not tombstone and 'unknown' or string.sub(tombstone, 1, 8) == 'deleted ' and 'deleted' or 'expired'
+    return not tombstone and 'unknown' or string.match(tombstone, '^%a+')
 end
 local sets = tonumber(ARGV[3])
 local life_ms = math.max(1, redis.call('PTTL', KEYS[2]), tonumber(ARGV[2]))
-redis.call('SET', KEYS[2], 'deleted ' .. string.format('%d', now_ms()), 'PX', life_ms)
+local owner = redis.call('HGET', KEYS[1], 'owner') or ''
+redis.call('SET', KEYS[2], 'deleted ' .. string.format('%d', now_ms()) .. ' ' .. owner, 'PX', life_ms)
 redis.call('DEL', KEYS[1])
 for at = 3, #KEYS do
     if at < 3 + sets then

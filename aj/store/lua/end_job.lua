@@ -11,7 +11,8 @@ local function end_job()
     -- While its idempotency key lives, a replay names this job: its id must not become unknown before.
     local tombstone_ms = tonumber(ARGV[8]) * 1000
     local key_until_ms = tonumber(redis.call('HGET', KEYS[1], 'key_until_ms') or 0)
-    redis.call('SET', KEYS[4], expires_ms, 'PX', math.max(tombstone_ms, key_until_ms - now_ms()))
+    local owner = redis.call('HGET', KEYS[1], 'owner') or ''
+    redis.call('SET', KEYS[4], 'expired ' .. expires_ms .. ' ' .. owner, 'PX', math.max(tombstone_ms, key_until_ms - now_ms()))
     redis.call('ZREM', KEYS[2], ARGV[2])
     redis.call('ZREM', KEYS[3], ARGV[2])
     redis.call('ZADD', KEYS[8], 0, ARGV[2])
