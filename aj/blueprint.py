@@ -13,10 +13,12 @@ from flask.blueprints import BlueprintSetupState
 from werkzeug.exceptions import HTTPException
 from werkzeug.routing import RequestRedirect
 
-from aj import views
+from aj import views, views_docs
 from aj.cancel import Cancel
 from aj.egress import Egress
 from aj.errors import Problem, SettingsError
+from aj.job import to_json
+from aj.openapi import Guard, make_catalogue, make_document
 from aj.problems import http_exception_response, internal_error_response, problem_response
 from aj.registry import Registry
 from aj.settings import Settings
@@ -38,6 +40,10 @@ ROUTES = (
     ("POST", "/jobs/<string:job_id>/deliveries", "redeliver", views.redeliver),
     ("GET", "/healthz", "health", views.health),
     ("GET", "/readyz", "ready", views.ready),
+    ("GET", "/tasks", "tasks", views_docs.tasks),
+    ("GET", "/openapi.json", "openapi", views_docs.openapi),
+    ("GET", "/docs", "docs", views_docs.docs),
+    ("GET", "/docs/<string:asset>", "docs_asset", views_docs.docs_asset),
 )
 
 
@@ -98,6 +104,8 @@ def make_api(settings: Settings) -> views.Api:
         cancel=Cancel(settings, control, jobs.find, waiting),
         control=control,
         unready_because=partial(unready_because, client, settings.queues),
+        tasks=to_json(make_catalogue(registry, settings)),
+        openapi=to_json(make_document(ROUTES, registry, Guard(bool(settings.api_keys), views.OPEN_TO_ALL))),
     )
 
 

@@ -135,6 +135,8 @@ class Job:
     ended_ms: int | None = None
     expires_ms: int | None = None
     attempt: int = 0
+    position: int | None = None
+    eta_s: int | None = None
     metadata: bytes | None = None
     progress: bytes | None = None
     outcome: bytes | None = None
@@ -154,6 +156,11 @@ class Job:
         """
         return join_members(self.members())
 
+    def etag(self) -> str:
+        """A digest that moves when the document does, its estimates left out: they move all the time."""
+        lasting = replace(self, position=None, eta_s=None).document()
+        return hashlib.blake2b(lasting, digest_size=16).hexdigest()
+
     def members(self) -> list[tuple[str, bytes]]:
         """The document's members in their order, each with its JSON."""
         timed = (("created_at", self.created_ms), ("started_at", self.started_ms), ("ended_at", self.ended_ms))
@@ -163,6 +170,8 @@ class Job:
         if self.expires_ms is not None:
             members.append(("expires_at", quoted(rfc3339(self.expires_ms))))
         members += [("attempt", b"%d" % self.attempt)] if self.attempt else []
+        members += [("position", b"%d" % self.position)] if self.position is not None else []
+        members += [("eta_s", b"%d" % self.eta_s)] if self.eta_s is not None else []
         members += [("progress", self.progress)] if self.progress is not None else []
         if self.outcome is not None:
             members.append(("result" if self.status is Status.SUCCEEDED else "error", self.outcome))
@@ -207,7 +216,8 @@ def join_members(members: list[tuple[str, bytes]]) -> bytes:
     return b"{" + b", ".join(b'"%s": %s' % (name.encode("ascii"), value) for name, value in members) + b"}"
 
 
-_JOB_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
+JOB_ID_PATTERN = r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
+_JOB_ID = re.compile(JOB_ID_PATTERN)
 
 
 def new_job_id(at_ms: int) -> str:

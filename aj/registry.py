@@ -73,6 +73,15 @@ class Task:
         """The JSON Schema of the parameters."""
         return self.params.model_json_schema()
 
+    def schema_with_refs(self, template: str) -> dict[str, Any]:
+        """The schema for use inside another document, where `template` says where its definition `{model}` stands."""
+        return self.params.model_json_schema(ref_template=template)
+
+    @property
+    def description(self) -> str:
+        """The function's docstring; empty where it has none."""
+        return inspect.getdoc(self.function) or ""
+
 
 @overload
 def task(function: Function, /) -> Function: ...

@@ -13,6 +13,7 @@ from typing import Any
 from aj import clock
 from aj.errors import AddressRefused, FieldError, Invalid, KeyReused, QueueFull
 from aj.job import Submission, new_job_id
+from aj.pace import NOTHING_KNOWN, Outlook
 from aj.registry import RESERVED, Registry, Task
 from aj.settings import Settings
 from aj.store import Jobs, Key, Place, Verdict
@@ -26,6 +27,7 @@ class Accepted:
 
     job_id: str
     replayed: bool
+    outlook: Outlook = NOTHING_KNOWN
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +52,12 @@ class Submit:
             max_queued=self.settings.max_queued,
         )
         key = None if idempotency_key is None else Key(idempotency_key, self.settings.idempotency_ttl_s)
-        verdict, job_id = self.jobs.submit(new_job_id(clock.now_ms()), submission, place, key)
+        verdict, job_id, outlook = self.jobs.submit(new_job_id(clock.now_ms()), submission, place, key)
         if verdict is Verdict.FULL:
             raise QueueFull(f"{place.max_queued} jobs are waiting already; try again when some have run.")
         if verdict is Verdict.MISMATCH:
             raise KeyReused("A key stands for one payload: send the first payload again, or take a new key.")
-        return Accepted(job_id, replayed=verdict is Verdict.REPLAYED)
+        return Accepted(job_id, verdict is Verdict.REPLAYED, outlook)
 
     def _validated(self, members: Mapping[str, Any], owner: str) -> tuple[Submission, Task]:
         ours = {name: members.get(name) for name in RESERVED}

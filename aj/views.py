@@ -30,7 +30,7 @@ from aj.errors import (
 )
 from aj.headers import idempotency_key, preferred_wait_s
 from aj.job import Job, Status, is_job_id, join_members, to_json
-from aj.pace import retry_after_s
+from aj.pace import Outlook
 from aj.settings import Settings
 from aj.store import Control, Found, Wanted
 from aj.submit import Submit
@@ -39,12 +39,12 @@ from aj.waiting import LONGEST_WAIT_S, Waiting
 EXTENSION = "aj"
 PAGE_DEFAULT, PAGE_MOST = 50, 200
 UNKNOWN = "No job has this id, or it ended so long ago that nothing is known of it."
-OPEN_TO_ALL = frozenset({"health", "ready", "tasks", "openapi", "docs"})
+OPEN_TO_ALL = frozenset({"health", "ready", "tasks", "openapi", "docs", "docs_asset"})
 
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """What the routes of one blueprint work with."""
+    """What the routes of one blueprint work with; `tasks` and `openapi` are JSON that is served as it is."""
 
     settings: Settings
     submit: Submit
@@ -53,17 +53,19 @@ class Api:
     cancel: Cancel
     control: Control
     unready_because: Callable[[], dict[str, str]]
+    tasks: bytes
+    openapi: bytes
 
 
 def recognise_caller() -> None:
     """Notes in `g.caller` who is calling. Raises: Unauthorized: keys are configured, and this is none of them."""
     endpoint = (request.endpoint or "").rpartition(".")[2]
-    keys = () if endpoint in OPEN_TO_ALL else _api().settings.api_keys
+    keys = () if endpoint in OPEN_TO_ALL else current_api().settings.api_keys
     g.caller = caller_of(request.headers.get("Authorization"), keys)
 
 
 def submit_job() -> Response:
-    api = _api()
+    api = current_api()
     if request.mimetype != "application/json" and request.headers.get("Content-Type", "").strip():
         raise UnsupportedMedia(f"The Content-Type is {request.content_type!r}; send application/json.")
     if request.headers.get("Content-Encoding", "").strip().lower() not in ("", "identity"):
@@ -75,7 +77,7 @@ def submit_job() -> Response:
         answer = _document(found)
     else:
         answer = _json(to_json({"job_id": accepted.job_id, "status": "queued"}), 202)
-        answer.headers["Retry-After"] = str(retry_after_s(0))
+        answer.headers["Retry-After"] = _retry_after(accepted.outlook if found is None else found.outlook)
         answer.headers["Cache-Control"] = "no-store"
     answer.headers["Location"] = url_for(".status", job_id=accepted.job_id)
     if accepted.replayed:
@@ -85,7 +87,7 @@ def submit_job() -> Response:
 
 def job_status(job_id: str) -> Response:
     found = _found(job_id)
-    answer = _conditional(_document(found))
+    answer = conditional(_document(found))
     if found.job is None or found.job.status.is_final:
         return _preferred(answer, found, _wait_s())
     known = request.headers.get("If-None-Match")
@@ -93,12 +95,12 @@ def job_status(job_id: str) -> Response:
     def is_as_wanted(job: Job) -> bool:
         if job.status.is_final:
             return True
-        return known is not None and not request.if_none_match.contains_weak(_etag(job.document()))
+        return known is not None and not request.if_none_match.contains_weak(job.etag())
 
     if answer.status_code != 304 and known is not None:
         return _preferred(answer, found, _wait_s())
     waited, wait_s = _waited(job_id, is_as_wanted)
-    return _preferred(answer if waited is None else _conditional(_document(waited)), waited, wait_s)
+    return _preferred(answer if waited is None else conditional(_document(waited)), waited, wait_s)
 
 
 def job_result(job_id: str) -> Response:
@@ -110,24 +112,24 @@ def job_result(job_id: str) -> Response:
         raise NotPossible("The job failed and has no result; its status says why.")
     answer = _json(job.outcome, 200)
     answer.headers["Cache-Control"] = "no-cache"
-    return _conditional(answer)
+    return conditional(answer)
 
 
 def cancel_job(job_id: str) -> Response:
     _found(job_id)
-    return _document(_api().cancel(job_id))
+    return _document(current_api().cancel(job_id))
 
 
 def delete_job(job_id: str) -> Response:
     with contextlib.suppress(JobDeleted):
         _found(job_id)
-        if _api().control.delete(job_id, _api().settings.tombstone_ttl_s) == "active":
+        if current_api().control.delete(job_id, current_api().settings.tombstone_ttl_s) == "active":
             raise StillActive("The job has not ended; cancel it first.")
     return Response(status=204)
 
 
 def list_jobs() -> Response:
-    page = _api().control.page(*_query())
+    page = current_api().control.page(*_query())
     documents = b", ".join(join_members(job.members()) for job in page.jobs)
     answer = _json(b'{"jobs": [' + documents + b"]}", 200)
     answer.headers["Cache-Control"] = "no-store"
@@ -141,13 +143,13 @@ def list_jobs() -> Response:
 def job_deliveries(job_id: str) -> Response:
     """Each attempt to bring the job's webhook, oldest first."""
     _found(job_id)
-    attempts = _api().control.attempts(job_id)
+    attempts = current_api().control.attempts(job_id)
     return _uncached(_json(b'{"attempts": ' + (attempts or b"[]") + b"}", 200))
 
 
 def redeliver(job_id: str) -> Response:
     found = _found(job_id)
-    verdict = _api().control.redeliver(job_id)
+    verdict = current_api().control.redeliver(job_id)
     if verdict == "none":
         raise NotPossible("The job has no webhook that could be sent: it has not ended, or has no callback_url.")
     if verdict == "pending":
@@ -164,7 +166,7 @@ def health() -> Response:
 
 
 def ready() -> Response:
-    wrong = _api().unready_because()
+    wrong = current_api().unready_because()
     if wrong:
         raise NotReady("; ".join(f"{name}: {what}" for name, what in wrong.items()), wrong)
     return _uncached(_json(to_json({"status": "ready"}), 200))
@@ -174,7 +176,7 @@ def _found(job_id: str) -> Found:
     """The job, or the problem that says what is known of its id."""
     if not is_job_id(job_id):
         raise JobUnknown("No job has an id of this form.")
-    found = _api().find(job_id)
+    found = current_api().find(job_id)
     if (found.job.owner if found.job else found.owner) != g.caller:
         raise JobUnknown(UNKNOWN)  # whose job it is, and that it is one, is nobody else's business
     if found.deleted_ms is not None:
@@ -188,30 +190,34 @@ def _found(job_id: str) -> Found:
 
 def _document(found: Found) -> Response:
     assert found.job is not None
-    document = found.job.document()
-    answer = _json(document, 200)
+    answer = _json(found.job.document(), 200)
     answer.headers["Cache-Control"] = "no-cache"
-    answer.set_etag(_etag(document))
+    # Weak while the job is active, since the estimates in its document move and the tag does not.
+    answer.set_etag(found.job.etag(), weak=not found.job.status.is_final)
     if not found.job.status.is_final:
-        answer.headers["Retry-After"] = str(retry_after_s(found.age_s))
+        answer.headers["Retry-After"] = _retry_after(found.outlook)
     return answer
 
 
-def _conditional(answer: Response) -> Response:
+def _retry_after(outlook: Outlook) -> str:
+    """Never so long that the result may be gone when the caller comes back."""
+    return str(outlook.retry_after_s(most_late_s=current_api().settings.result_ttl_s / 2))
+
+
+def conditional(answer: Response) -> Response:
     """The answer, or that the caller has it already. Source: RFC 9110 section 13."""
-    etag = answer.get_etag()[0] or _etag(answer.get_data())
-    answer.set_etag(etag)
-    if request.headers.get("If-Match", "*").strip() != "*" and not request.if_match.contains(etag):
+    etag, is_weak = answer.get_etag()
+    if etag is None:
+        etag = blake2b(answer.get_data(), digest_size=16).hexdigest()
+        answer.set_etag(etag)
+    matches = not is_weak and request.if_match.contains(etag)
+    if request.headers.get("If-Match", "*").strip() != "*" and not matches:
         raise PreconditionFailed("What is there is not what If-Match names.")
     if request.if_none_match.contains_weak(etag):
         answer.status_code = 304
         answer.set_data(b"")
         answer.headers.pop("Content-Length", None)
     return answer
-
-
-def _etag(document: bytes) -> str:
-    return blake2b(document, digest_size=16).hexdigest()
 
 
 def _wait_s() -> int | None:
@@ -221,7 +227,7 @@ def _wait_s() -> int | None:
 def _waited(job_id: str, is_as_wanted: Callable[[Job], bool]) -> tuple[Found | None, int | None]:
     """What there is after the wait that the caller prefers; None where it prefers none or there is no place."""
     wait_s = _wait_s()
-    found = _api().waiting.until(job_id, is_as_wanted, wait_s) if wait_s else None
+    found = current_api().waiting.until(job_id, is_as_wanted, wait_s) if wait_s else None
     return found, wait_s
 
 
@@ -253,7 +259,7 @@ def _uncached(answer: Response) -> Response:
     return answer
 
 
-def _api() -> Api:
+def current_api() -> Api:
     api = current_app.extensions[EXTENSION][request.blueprint]
     assert isinstance(api, Api)
     return api

@@ -11,7 +11,8 @@ from rq.results import Result
 from aj.job import Job as OurJob
 from aj.job import Status, is_job_id
 from aj.store.client import Client, commands_of, errors_converted
-from aj.store.jobs import Claim, Webhook, end_of_job, job_from
+from aj.store.found import job_from
+from aj.store.jobs import Claim, Webhook, end_of_job
 from aj.store.keys import Keys
 from aj.store.ledger import note_cancelled
 from aj.store.rq_classes import Job, Queue
@@ -47,7 +48,7 @@ class Control:
 
     def __init__(self, client: Client, keys: Keys) -> None:
         self._client, self._keys = client, keys
-        self._cancel_queued = Script(client, "end_job", "cancel_queued")
+        self._cancel_queued = Script(client, "pace", "end_job", "cancel_queued")
         self._ask_to_stop = Script(client, "ask_to_stop")
         self._delete = Script(client, "delete")
         self._redeliver = Script(client, "redeliver")

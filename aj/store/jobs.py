@@ -5,15 +5,18 @@ Takes and gives values of `aj.job`; HTTP and tasks are unknown here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from typing import Any
 
+from rq.worker_registration import WORKERS_BY_QUEUE_KEY
+
 from aj import clock
 from aj.errors import AjError, StoreUnavailable
-from aj.job import Callback, CallbackState, Job, Status, Submission, to_json
-from aj.store.client import AWAY, REPLY_TIMEOUT_S, Client, commands_of, errors_converted
+from aj.job import Job, Status, Submission, to_json
+from aj.pace import Outlook
+from aj.store.client import AWAY, REPLY_TIMEOUT_S, Client, commands_of
+from aj.store.found import Found, found_from, job_from, length_of, outlook_from
 from aj.store.keys import Keys
 from aj.store.rq_classes import Queue
 from aj.store.scripts import Script, flattened
@@ -62,17 +65,6 @@ class Key:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """What a look for an id brought: the job and its age, or when it expired or was deleted, or nothing."""
-
-    job: Job | None = None
-    age_s: float = 0.0
-    expired_ms: int | None = None
-    deleted_ms: int | None = None
-    owner: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class Claim:
     """A job in the hands of one execution. `only_lapsed` ends the attempt only while its lease is over."""
 
@@ -101,39 +93,45 @@ class Jobs:
         self._client, self._keys = client, keys
         # How far the store's clock is ahead of ours, as its last answer showed.
         self._ahead_ms: int | None = None
-        self._submit = Script(client, "submit")
-        self._start = Script(client, "start")
+        self._submit = Script(client, "pace", "submit")
+        self._find = Script(client, "pace", "find")
+        self._start = Script(client, "pace", "start")
         self._beat = Script(client, "beat")
-        self._finish = Script(client, "may_end", "end_job", "finish")
-        self._retry = Script(client, "may_end", "retry")
+        self._finish = Script(client, "pace", "may_end", "end_job", "finish")
+        self._retry = Script(client, "pace", "may_end", "retry")
         self._progress = Script(client, "progress")
         self._pass_on = Script(client, "pass_on")
 
-    def submit(self, job_id: str, submission: Submission, place: Place, key: Key | None) -> tuple[Verdict, str]:
-        """Accepts a submission in one round trip, or tells why not. The id is that of the job that stands.
+    def submit(
+        self, job_id: str, submission: Submission, place: Place, key: Key | None
+    ) -> tuple[Verdict, str, Outlook]:
+        """Accepts a submission in one round trip, or tells why not.
+
+        The id is that of the job that stands; the outlook knows something where it was created now.
 
         Raises: StoreUnavailable.
         """
         queue = Queue(place.queue, self._client)
-        fields: list[Any] = ["status", Status.QUEUED, "task", submission.task]
+        fields: list[Any] = ["status", Status.QUEUED, "task", submission.task, "queue", place.queue]
         if submission.owner:
             fields += ["owner", submission.owner]
         if submission.callback_url is not None:
             fields += ["callback_url", submission.callback_url]
         if submission.metadata is not None:
             fields += ["metadata", to_json(submission.metadata)]
-        keys = [self._keys.job(job_id), queue.key, self._keys.active]
+        keys = [self._keys.job(job_id), queue.key, self._keys.active, self._keys.leases, self._keys.delayed]
+        keys.append(WORKERS_BY_QUEUE_KEY % place.queue)
         if key is not None:
             keys.append(self._keys.idempotency(submission.owner, key.text))
         args: list[Any] = [job_id, submission.fingerprint, key.ttl_s if key else 0, place.max_queued]
         args += [self._latest_ms(), len(fields), *fields]
         name = self._keys.rq_name(submission.task)
         args += flattened(_enqueue_commands(queue, job_id, name, submission, place))
-        verdict, standing_id, now_ms = self._submit(keys, args)
+        verdict, standing_id, now_ms, *about_pace = self._submit(keys, args)
         self._ahead_ms = now_ms - clock.now_ms()
         if verdict == b"late":
             raise StoreUnavailable(AWAY)
-        return Verdict(verdict.decode()), standing_id.decode()
+        return Verdict(verdict.decode()), standing_id.decode(), outlook_from(about_pace)
 
     def _latest_ms(self) -> int:
         """Until when a submission may be accepted, on the store's clock; 0 where that clock is not known yet.
@@ -144,15 +142,9 @@ class Jobs:
 
     def find(self, job_id: str) -> Found:
         """Looks for a job in one round trip. Raises: StoreUnavailable."""
-        with errors_converted(self._client.breaker), self._client.pipeline(transaction=False) as pipe:
-            pipe.hgetall(self._keys.job(job_id))
-            pipe.get(self._keys.tombstone(job_id))
-            pipe.time()
-            fields, tombstone, (seconds, microseconds) = pipe.execute()
-        if not fields:
-            return _found_tombstone(tombstone)
-        job = job_from(job_id, fields)
-        return Found(job, age_s=max(0.0, seconds + microseconds / 1e6 - job.created_ms / 1000))
+        names = [self._keys.job(job_id), self._keys.tombstone(job_id), self._keys.leases, self._keys.delayed]
+        words = [job_id, Queue.redis_queue_namespace_prefix, WORKERS_BY_QUEUE_KEY % ""]
+        return found_from(job_id, self._find(names, words))
 
     def start(self, claim: Claim, lease_s: float, commands: list[tuple[Any, ...]]) -> tuple[Job, int]:
         """Takes a queued job; RQ's `commands` run in the same step. Gives the store's time in ms.
@@ -223,53 +215,12 @@ def end_of_job(
     names += [keys.hosts, keys.due(host), keys.ended(ended.status)]
     words: list[Any] = [*claim.words, ended.status, ended.outcome, ended.ended_ms, *ttls_s]
     words += [webhook.body, host, webhook.due_ms] if webhook else ["", "", 0]
-    return names, [*words, keys.news]
+    return names, [*words, keys.news, length_of(ended)]
 
 
 def _refuse_fenced(verdict: bytes, claim: Claim) -> None:
     if verdict == b"fenced":
         raise Fenced(f"job {claim.job_id} is not this execution's any more; its outcome is dropped")
-
-
-def _found_tombstone(tombstone: bytes | None) -> Found:
-    if tombstone is None:
-        return Found()
-    what, at_ms, owner = tombstone.decode().split(" ", 2)
-    if what == "deleted":
-        return Found(deleted_ms=int(at_ms), owner=owner)
-    return Found(expired_ms=int(at_ms), owner=owner)
-
-
-def job_from(job_id: str, fields: Mapping[bytes, bytes]) -> Job:
-    """A job from the fields of its hash."""
-
-    def number(name: bytes) -> int | None:
-        return int(fields[name]) if name in fields else None
-
-    url = fields.get(b"callback_url")
-    return Job(
-        id=job_id,
-        status=Status(fields[b"status"].decode()),
-        task=fields[b"task"].decode(),
-        created_ms=int(fields[b"created_ms"]),
-        started_ms=number(b"started_ms"),
-        ended_ms=number(b"ended_ms"),
-        expires_ms=number(b"expires_ms"),
-        attempt=number(b"attempt") or 0,
-        metadata=fields.get(b"metadata"),
-        owner=fields.get(b"owner", b"").decode(),
-        progress=fields.get(b"progress"),
-        outcome=fields.get(b"outcome"),
-        callback_url=url.decode() if url is not None else None,
-        callback=None
-        if url is None
-        else Callback(
-            CallbackState(fields.get(b"callback_state", b"pending").decode()),
-            number(b"callback_attempts") or 0,
-            number(b"callback_last_status"),
-            number(b"callback_next_ms"),
-        ),
-    )
 
 
 def _enqueue_commands(

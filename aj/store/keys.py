@@ -9,6 +9,9 @@
 | `<prefix>:ended:<status>` | sorted set of job ids | jobs | its last member's; a sweep takes out what has expired |
 | `<prefix>:leases` | sorted set: job id → end of lease, ms | jobs | its last member's |
 | `<prefix>:delayed` | sorted set: job id → due, ms | jobs | its last member's |
+| `<prefix>:pace:task:<task>` | string: lengths of the last 64 runs | jobs | 30 days from the last run |
+| `<prefix>:pace:queue:<queue>` | string: lengths of the last 64 runs | jobs | 30 days from the last run |
+| `<prefix>:pace:line:<queue>` | hash | jobs | 30 days from the last job that came or started |
 | `<prefix>:out:job:<id>` | hash | outbox | none while pending; as long as the job's hash once delivered or spent |
 | `<prefix>:out:hosts` | sorted set: host → next work, ms | outbox | its last member's |
 | `<prefix>:out:due:<host>` | sorted set: job id → due, ms | outbox | its last member's |

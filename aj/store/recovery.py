@@ -12,7 +12,7 @@ from rq.executions import Execution
 from aj.job import Job as OurJob
 from aj.job import Status
 from aj.store.client import Client, commands_of, errors_converted
-from aj.store.jobs import job_from
+from aj.store.found import job_from
 from aj.store.keys import Keys
 from aj.store.ledger import note_failure, note_queued, note_retry
 from aj.store.rq_classes import Attempt, Job, Queue
@@ -48,7 +48,7 @@ class Recovery:
     def __init__(self, client: Client, keys: Keys) -> None:
         self._client, self._keys = client, keys
         self._look = Script(client, "look_for_trouble")
-        self._promote = Script(client, "promote")
+        self._promote = Script(client, "pace", "promote")
         self._rescue = Script(client, "rescue")
         self._scan_from = 0
 

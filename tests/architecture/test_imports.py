@@ -16,7 +16,7 @@ STOREYS = (
     ),
     ("rooms", ("store", "egress", "registry", "progress", "tasks", "processes", "waiting", "webhook")),
     ("verbs", ("submit", "execute", "deliver", "cancel")),
-    ("doors", ("problems", "views", "blueprint")),
+    ("doors", ("problems", "openapi", "views", "views_docs", "blueprint")),
     ("assembly", ("app", "api", "local", "worker", "key")),
 )
 LEVEL = {name: level for level, (_, names) in enumerate(STOREYS) for name in names}

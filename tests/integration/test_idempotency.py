@@ -204,6 +204,6 @@ def test_a_command_that_is_sent_twice_queues_once(deployment: Deployment, key: K
     jobs = Jobs(connect(deployment.settings.redis_url), Keys(deployment.settings.prefix))
     place = Place(deployment.queue, timeout_s=10, result_ttl_s=10, max_queued=1)
     job_id, submission = new_job_id(1), Submission("square", {"n": 5})
-    assert jobs.submit(job_id, submission, place, key) == (Verdict.CREATED, job_id)
-    assert jobs.submit(job_id, submission, place, key) == (Verdict.CREATED, job_id)
+    assert jobs.submit(job_id, submission, place, key)[:2] == (Verdict.CREATED, job_id)
+    assert jobs.submit(job_id, submission, place, key)[:2] == (Verdict.CREATED, job_id)
     assert deployment.queued() == 1

@@ -49,7 +49,7 @@ def status_of(answer: TestResponse) -> str:
 @pytest.mark.parametrize(
     ("state", "members"),
     [
-        ("queued", {"job_id", "status", "task", "created_at"}),
+        ("queued", {"job_id", "status", "task", "created_at", "position"}),
         ("running", {"job_id", "status", "task", "created_at", "started_at", "attempt"}),
         (
             "succeeded",
@@ -77,7 +77,8 @@ def test_times_are_rfc_3339_with_milliseconds_and_in_order(life: Life) -> None:
 
 def test_a_time_never_changes_once_it_is_shown(life: Life) -> None:
     """Nor does the id, the task or the attempt of a job that runs once."""
-    queued, running, ended = ((life[state].json or {}) for state in ("queued", "running", "succeeded"))
+    queued, running, ended = (dict(life[state].json or {}) for state in ("queued", "running", "succeeded"))
+    del queued["position"]
     assert {**running, "status": ""}.items() >= {**queued, "status": ""}.items()
     assert {**ended, "status": ""}.items() >= {**running, "status": ""}.items()
 

@@ -102,7 +102,7 @@ def test_metadata_comes_back_as_it_was_given(client: FlaskClient, metadata: str)
 def test_null_for_a_member_of_ours_means_absent(client: FlaskClient) -> None:
     """A client that always sends all members need not leave one out."""
     job = document(client, submit(client, n=5, task=None, callback_url=None, metadata=None))
-    assert job.keys() == {"job_id", "status", "task", "created_at"}
+    assert job.keys() == {"job_id", "status", "task", "created_at", "position"}
     assert job["task"] == "square"
 
 

@@ -26,6 +26,10 @@ ALL = [
     KEYS.ended("failed"),
     KEYS.changes,
     KEYS.news,
+    # These are made in `pace.lua`, from names that stand in a job's hash.
+    "shop:pace:task:square",
+    "shop:pace:queue:q:jobs2",
+    "shop:pace:line:q:jobs2",
 ]
 
 

@@ -13,6 +13,7 @@ import aj.clock
 from aj import task
 from aj.errors import AddressRefused, Invalid, KeyReused, QueueFull, StoreUnavailable
 from aj.job import Submission, is_job_id
+from aj.pace import NOTHING_KNOWN, Outlook
 from aj.registry import Registry
 from aj.settings import Settings
 from aj.store import Jobs, Key, Place, Verdict
@@ -46,9 +47,11 @@ class FakeJobs:
     standing: str | None = None
     asked: list[tuple[str, Submission, Place, Key | None]] = field(default_factory=list)
 
-    def submit(self, job_id: str, submission: Submission, place: Place, key: Key | None) -> tuple[Verdict, str]:
+    def submit(
+        self, job_id: str, submission: Submission, place: Place, key: Key | None
+    ) -> tuple[Verdict, str, Outlook]:
         self.asked.append((job_id, submission, place, key))
-        return self.verdict, self.standing or job_id
+        return self.verdict, self.standing or job_id, NOTHING_KNOWN
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 --       7 due deliveries of the host  8 ended jobs of this status
 -- ARGV  1 execution id  2 job id  3 '1' to end it only if its lease is over  4 status  5 outcome  6 ended at, ms
 --       7 life of the result, s  8 life of the tombstone, s  9 webhook body ('' for none)  10 host
---       11 first attempt due at, ms  12 news channel
+--       11 first attempt due at, ms  12 news channel  13 how long it ran, two bytes ('' where that tells nothing)
 local function end_job()
     local expires_ms = string.format('%d', tonumber(ARGV[6]) + tonumber(ARGV[7]) * 1000)
     redis.call('HSET', KEYS[1], 'status', ARGV[4], 'outcome', ARGV[5], 'ended_ms', ARGV[6], 'expires_ms', expires_ms)
@@ -24,6 +24,7 @@ local function end_job()
         redis.call('ZADD', KEYS[6], 'LT', ARGV[11], ARGV[10])
         redis.call('PUBLISH', ARGV[12], ARGV[2])
     end
-    run_commands(13)
+    note_length(KEYS[1], ARGV[13])
+    run_commands(14)
     tell_change(KEYS[1])
 end

@@ -9,6 +9,7 @@ if job[1] == 'queued' and job[2] ~= ARGV[1] then
     redis.call('HSET', KEYS[1], 'status', 'running', 'execution', ARGV[1], 'started_ms', now)
     redis.call('ZADD', KEYS[2], now + tonumber(ARGV[3]), ARGV[2])
     run_commands(4)
+    note_start(KEYS[1])
     tell_change(KEYS[1])
 elseif not (job[1] == 'running' and job[2] == ARGV[1]) then
     return false

@@ -1,0 +1,107 @@
+"""What the store's replies say of a job, as values: its hash, its tombstone, and what is known of its pace."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from aj.job import Callback, CallbackState, ErrorType, Job, Status
+from aj.pace import NOTHING_KNOWN, Lengths, Outlook, packed
+
+# Ends that tell nothing of how long another run of the task will take.
+UNTYPICAL = frozenset({ErrorType.CANCELLED, ErrorType.LOST, ErrorType.TASK_UNAVAILABLE})
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a look for an id brought: the job, its age and outlook, or when it expired or was deleted, or nothing."""
+
+    job: Job | None = None
+    age_s: float = 0.0
+    outlook: Outlook = NOTHING_KNOWN
+    expired_ms: int | None = None
+    deleted_ms: int | None = None
+    owner: str = ""
+
+
+def found_from(job_id: str, reply: Sequence[Any]) -> Found:
+    """From the reply of `find.lua`."""
+    now_ms, tombstone, pairs, *about_pace = reply
+    if not pairs:
+        return _found_tombstone(tombstone)
+    job = job_from(job_id, dict(zip(pairs[::2], pairs[1::2], strict=True)))
+    age_s = max(0.0, (now_ms - job.created_ms) / 1000)
+    if job.status.is_final:
+        return Found(job, age_s)
+    ran_s = max(0.0, (now_ms - (job.started_ms or now_ms)) / 1000) if job.status is Status.RUNNING else None
+    outlook = outlook_from(about_pace, age_s, ran_s)
+    return Found(replace(job, position=outlook.position, eta_s=outlook.eta_s), age_s, outlook)
+
+
+def outlook_from(about_pace: Sequence[Any], age_s: float = 0.0, ran_s: float | None = None) -> Outlook:
+    """From what `outlook` in `pace.lua` gives, or from nothing where it was not asked."""
+    if not about_pace:
+        return Outlook(age_s, ran_s)
+    ahead, due_in_ms, workers, running, queue, task = about_pace[0]
+    return Outlook(
+        age_s=age_s,
+        ran_s=ran_s,
+        ahead=ahead if ahead >= 0 else None,
+        due_in_s=due_in_ms / 1000,
+        workers=workers,
+        running=running,
+        queue=Lengths.unpacked(queue),
+        task=Lengths.unpacked(task),
+    )
+
+
+def length_of(ended: Job) -> bytes:
+    """How long the last attempt of an ended job ran, packed; empty where that tells nothing of others."""
+    if ended.started_ms is None or ended.ended_ms is None:
+        return b""
+    if ended.status is Status.FAILED and json.loads(ended.outcome or b"{}").get("type") in UNTYPICAL:
+        return b""
+    return packed((ended.ended_ms - ended.started_ms) / 1000)
+
+
+def _found_tombstone(tombstone: bytes | None) -> Found:
+    if tombstone is None:
+        return Found()
+    what, at_ms, owner = tombstone.decode().split(" ", 2)
+    if what == "deleted":
+        return Found(deleted_ms=int(at_ms), owner=owner)
+    return Found(expired_ms=int(at_ms), owner=owner)
+
+
+def job_from(job_id: str, fields: Mapping[bytes, bytes]) -> Job:
+    """A job from the fields of its hash."""
+
+    def number(name: bytes) -> int | None:
+        return int(fields[name]) if name in fields else None
+
+    url = fields.get(b"callback_url")
+    return Job(
+        id=job_id,
+        status=Status(fields[b"status"].decode()),
+        task=fields[b"task"].decode(),
+        created_ms=int(fields[b"created_ms"]),
+        started_ms=number(b"started_ms"),
+        ended_ms=number(b"ended_ms"),
+        expires_ms=number(b"expires_ms"),
+        attempt=number(b"attempt") or 0,
+        metadata=fields.get(b"metadata"),
+        owner=fields.get(b"owner", b"").decode(),
+        progress=fields.get(b"progress"),
+        outcome=fields.get(b"outcome"),
+        callback_url=url.decode() if url is not None else None,
+        callback=None
+        if url is None
+        else Callback(
+            CallbackState(fields.get(b"callback_state", b"pending").decode()),
+            number(b"callback_attempts") or 0,
+            number(b"callback_last_status"),
+            number(b"callback_next_ms"),
+        ),
+    )

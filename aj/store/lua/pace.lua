@@ -1,0 +1,65 @@
+-- What is known of how long jobs take and how far their queues have come, until 30 days after its last use.
+-- The keys are made from the job's key, since the names of its task and queue stand in its hash:
+--   <prefix>:pace:task:<task>    string: how long the task's last 64 runs took, two bytes each, the newest first
+--   <prefix>:pace:queue:<queue>  string: the same for the jobs of a queue
+--   <prefix>:pace:line:<queue>   hash: `given`, the number of the last job that joined the queue, and `started`, the
+--                                highest number of a job that has started
+-- A job keeps its number in its hash. A job of an older version has no queue there, and is passed over.
+local PACE_LIFE_S, KEPT_BYTES = 30 * 86400, 128
+
+local function pace_key(job_key, kind, name)
+    return string.match(job_key, '^(.*):job:') .. ':pace:' .. kind .. ':' .. name
+end
+
+-- A job joins the end of its queue.
+local function join_line(job_key)
+    local queue = redis.call('HGET', job_key, 'queue')
+    if queue then
+        local line = pace_key(job_key, 'line', queue)
+        redis.call('HSET', job_key, 'number', redis.call('HINCRBY', line, 'given', 1))
+        redis.call('EXPIRE', line, PACE_LIFE_S)
+    end
+end
+
+-- A job starts. One that was put back to the head does not take the queue back with it.
+local function note_start(job_key)
+    local job = redis.call('HMGET', job_key, 'queue', 'number')
+    if job[1] and job[2] then
+        local line = pace_key(job_key, 'line', job[1])
+        if tonumber(redis.call('HGET', line, 'started') or 0) < tonumber(job[2]) then
+            redis.call('HSET', line, 'started', job[2])
+            redis.call('EXPIRE', line, PACE_LIFE_S)
+        end
+    end
+end
+
+-- A run took so long; `length` is two bytes, or empty where it tells nothing of other runs.
+local function note_length(job_key, length)
+    local job = length ~= '' and redis.call('HMGET', job_key, 'task', 'queue')
+    if not job or not job[2] then
+        return
+    end
+    for _, key in ipairs({pace_key(job_key, 'task', job[1]), pace_key(job_key, 'queue', job[2])}) do
+        local known = redis.call('GET', key) or ''
+        redis.call('SET', key, length .. string.sub(known, 1, KEPT_BYTES - 2), 'EX', PACE_LIFE_S)
+    end
+end
+
+-- What a caller may expect of an active job: {jobs before it in its queue or -1, ms until its next attempt is due,
+-- workers of its queue, running jobs, lengths of its queue, lengths of its task}. The number of a cancelled job
+-- counts until a later job starts; the length of the queue bounds what that can be.
+local function outlook(job_key, job_id, queue_list, workers, leases, delayed)
+    local job = redis.call('HMGET', job_key, 'status', 'queue', 'number', 'task')
+    local ahead, due_in_ms = -1, 0
+    if job[1] == 'queued' and job[3] then
+        local started = tonumber(redis.call('HGET', pace_key(job_key, 'line', job[2]), 'started') or 0)
+        ahead = math.max(0, math.min(job[3] - started, redis.call('LLEN', queue_list)) - 1)
+    elseif job[1] == 'queued' then
+        due_in_ms = math.max(0, (redis.call('ZSCORE', delayed, job_id) or 0) - now_ms())
+    end
+    return {
+        ahead, due_in_ms, redis.call('SCARD', workers), redis.call('ZCARD', leases),
+        redis.call('GET', pace_key(job_key, 'queue', job[2])) or '',
+        redis.call('GET', pace_key(job_key, 'task', job[4])) or '',
+    }
+end

@@ -1,0 +1,82 @@
+"""The routes that tell what the API is: its tasks, its OpenAPI document, and a page that shows that to a person."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from hashlib import sha256
+from importlib.util import find_spec
+from pathlib import Path
+
+from flask import Response, url_for
+from werkzeug.exceptions import NotFound
+
+from aj import views
+from aj.job import quoted
+
+# What the page needs of the package that holds Swagger UI, and nothing else of it.
+ASSETS = {
+    "swagger-ui.css": "text/css; charset=utf-8",
+    "swagger-ui-bundle.js": "text/javascript; charset=utf-8",
+}
+PACKAGE = "flask_swagger_ui"
+_SCRIPT = (
+    'SwaggerUIBundle({url: "openapi.json", dom_id: "#page", validatorUrl: null, deepLinking: true, '
+    "presets: [SwaggerUIBundle.presets.apis]})"
+)
+_PAGE = f"""<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>aj</title>
+<link rel="icon" href="data:,">
+<link rel="stylesheet" href="docs/swagger-ui.css">
+<div id="page"></div>
+<script src="docs/swagger-ui-bundle.js"></script>
+<script>{_SCRIPT}</script>
+</html>
+"""
+_HASH = b64encode(sha256(_SCRIPT.encode()).digest()).decode()
+_POLICY = (
+    f"default-src 'none'; script-src 'self' 'sha256-{_HASH}'; style-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+
+
+def tasks() -> Response:
+    return _kept(views.current_api().tasks, "application/json")
+
+
+def openapi() -> Response:
+    """The document, with the prefix that this request came through as its server."""
+    base = url_for(".openapi").removesuffix("/openapi.json") or "/"
+    return _kept(
+        b'{"servers": [{"url": ' + quoted(base) + b"}], " + views.current_api().openapi[1:], "application/json"
+    )
+
+
+def docs() -> Response:
+    _asset("swagger-ui-bundle.js")
+    answer = _kept(_PAGE.encode(), "text/html; charset=utf-8")
+    answer.headers["Content-Security-Policy"] = _POLICY
+    answer.headers["Referrer-Policy"] = "no-referrer"
+    return answer
+
+
+def docs_asset(asset: str) -> Response:
+    if asset not in ASSETS:
+        raise NotFound("The page has no such part.")
+    return _kept(_asset(asset), ASSETS[asset])
+
+
+def _asset(name: str) -> bytes:
+    spec = find_spec(PACKAGE)
+    if spec is None or spec.origin is None:
+        raise NotFound("This page needs an extra: pip install 'flask-aj[docs]'. What it shows is in openapi.json.")
+    return (Path(spec.origin).parent / "dist" / name).read_bytes()
+
+
+def _kept(body: bytes, media_type: str) -> Response:
+    answer = Response(body, content_type=media_type)
+    answer.headers["Cache-Control"] = "no-cache"
+    answer.headers["X-Content-Type-Options"] = "nosniff"
+    return views.conditional(answer)
