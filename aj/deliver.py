@@ -23,6 +23,8 @@ from aj.store import Attempt, Delivery, News, Outbox, Webhook, patiently
 log = logging.getLogger("aj.deliver")
 
 THREADS = 32
+# Of these, how many may wait at a time for hosts that have not answered lately; the rest is for those that answer.
+DOUBTFUL_THREADS = 24
 LONGEST_NAP_S = 1.0
 LEASE_MARGIN_S = 15
 RESULT_MAX_BYTES = 16 * 1024
@@ -53,7 +55,7 @@ class Deliver:
     def __init__(self, settings: Settings, outbox: Outbox, egress: Egress) -> None:
         self._settings, self._outbox, self._egress = settings, outbox, egress
         self._threads_free = threading.Condition()
-        self._under_way = 0
+        self._under_way = self._doubtful = 0
 
     def __call__(self, stop: threading.Event) -> None:
         """Works until `stop` is set, then lets the attempts under way come to their end."""
@@ -71,10 +73,11 @@ class Deliver:
         with self._threads_free:
             if not self._threads_free.wait_for(lambda: self._under_way < THREADS, LONGEST_NAP_S):
                 return
-            room = THREADS - self._under_way
-        claimed, next_in_s = self._outbox.claim(room, lease_s)
+            room, doubtful_room = THREADS - self._under_way, DOUBTFUL_THREADS - self._doubtful
+        claimed, next_in_s = self._outbox.claim(room, lease_s, doubtful_room)
         with self._threads_free:
             self._under_way += len(claimed)
+            self._doubtful += sum(not each.host_answers for each in claimed)
         for delivery in claimed:
             threads.submit(self._attempt, delivery)
         if not claimed:
@@ -94,6 +97,7 @@ class Deliver:
         finally:
             with self._threads_free:
                 self._under_way -= 1
+                self._doubtful -= not delivery.host_answers
                 self._threads_free.notify()
 
     def _send(self, delivery: Delivery) -> tuple[int | None, float | None]:

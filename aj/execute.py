@@ -62,7 +62,8 @@ def execute(
     """Runs `call` and says how it ended; never raises but for a `TimedOut` that strikes after the call's end.
 
     `deadline_s` is on the monotonic clock. The caller arms the alarm that raises `TimedOut` in here then. An end
-    that comes later, because the task held the alarm off, is `timed-out` as well. `label` says in the log whose end it is.
+    that comes later, because the task held the alarm off, is `timed-out` as well. `label` tells the log whose end
+    it is.
     """
     try:
         with reporting_to(send_progress):

@@ -33,7 +33,7 @@ from aj.store.ledger import note_failure, note_retry, note_success
 from aj.store.rq_classes import Job, Queue
 from aj.worker.alarm import alarm_after
 from aj.worker.attempt import JobAttempt
-from aj.worker.loop import MONITOR_INTERVAL_S, WorkLoop
+from aj.worker.loop import MONITOR_INTERVAL_S, WORKER_LIFE_S, WorkLoop
 from aj.worker.report_pipe import ReportPipe
 
 log = logging.getLogger("aj.worker")
@@ -149,7 +149,7 @@ class Worker(WorkLoop):
         """Says that the job is alive. Where it was given to somebody else meanwhile, its work-horse is ended."""
         if monotonic_s() < self._next_beat_s:
             return
-        self._next_beat_s = monotonic_s() + self._settings.lease_s / 4
+        self._next_beat_s = monotonic_s() + min(self._settings.lease_s, WORKER_LIFE_S) / 4
         assert isinstance(job.attempt, JobAttempt)
         ttl_s = self.get_heartbeat_ttl(job)
         with self.connection.pipeline() as pipe:
