@@ -76,7 +76,7 @@ def look(deployment: Deployment, ids: Collection[str], hosts: Collection[str]) -
                 pipe.pttl(name)
         replies = iter(pipe.execute())
     seconds, microseconds = next(replies)
-    index = [_scores(next(replies)) for _ in range(4)]
+    active, leases, delayed, with_work = (_scores(next(replies)) for _ in range(4))
     due, busy = {}, {}
     for host in hosts:
         due[host], busy[host] = _scores(next(replies)), _scores(next(replies))
@@ -87,7 +87,22 @@ def look(deployment: Deployment, ids: Collection[str], hosts: Collection[str]) -
         lives_ms[job_id] = (next(replies), next(replies), next(replies), next(replies))
     registries = dict(zip(("wip", "finished", "failed"), map(set, lists[2:]), strict=True))
     now_ms = seconds * 1000 + microseconds // 1000
-    return Books(now_ms, jobs, rq, rows, lives_ms, *index, due, busy, lists[0], lists[1], registries)
+    return Books(
+        now_ms=now_ms,
+        jobs=jobs,
+        rq=rq,
+        rows=rows,
+        lives_ms=lives_ms,
+        active=active,
+        leases=leases,
+        delayed=delayed,
+        hosts=with_work,
+        due=due,
+        busy=busy,
+        waiting=lists[0],
+        taken=lists[1],
+        registries=registries,
+    )
 
 
 def _scores(reply: Any) -> Scores:

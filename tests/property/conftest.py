@@ -9,7 +9,7 @@ settings.register_profile(
     "aj",
     derandomize=True,
     deadline=None,
-    max_examples=150,
+    max_examples=100,
     database=None,
     print_blob=False,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],

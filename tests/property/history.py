@@ -62,7 +62,7 @@ class History(RuleBasedStateMachine):
         self.holders: list[Holder] = []
         self.worker = self.deployment.worker()
         self.worker.fork_work_horse = lambda *_: None  # type: ignore[method-assign]
-        self.worker.monitor_work_horse = self._hold  # type: ignore[method-assign]
+        self.worker.monitor_work_horse = self._hold  # type: ignore[method-assign, assignment]
         self.members: dict[str, dict[str, Any]] = {}
         self.callbacks: dict[str, str | None] = {}
         self.by_key: dict[str, str] = {}

@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 from werkzeug.datastructures import Headers
 from werkzeug.test import TestResponse
 
-import hooksink.log
 from aj import create_app
 from aj.blueprint import EXTENSION
 from aj.job import Callback, CallbackState, Job, Status, new_job_id
@@ -180,7 +179,7 @@ def test_a_receiver_without_secrets_takes_job_documents_only(
     open_sink: FlaskClient, monkeypatch: pytest.MonkeyPatch, body: bytes, headers: dict[str, str]
 ) -> None:
     """And each that it takes is one whole line of its log, whatever the headers hold."""
-    monkeypatch.setattr(hooksink.log.os, "fsync", lambda _: None)
+    monkeypatch.setattr("os.fsync", lambda _: None)
     answer = open_sink.post("/", data=body, headers=headers)
     if answer.status_code != 200:
         assert_problem(answer, 400, 415)

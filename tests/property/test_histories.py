@@ -234,4 +234,4 @@ class OfDeliveries(History):
 def test_no_history_leaves_a_final_state(deploy: Callable[..., Deployment], kind: type[History]) -> None:
     """Whatever comes, in any order and late; what is final stays, and every index says what the hashes say."""
     machine = type("Machine", (kind,), {"deploy": staticmethod(deploy)})
-    run_state_machine_as_test(machine, settings=profile(max_examples=50, stateful_step_count=40))  # type: ignore[no-untyped-call]
+    run_state_machine_as_test(machine, settings=profile(max_examples=50, stateful_step_count=40))

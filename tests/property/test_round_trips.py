@@ -94,8 +94,8 @@ objects = st.dictionaries(json_names, json_values, max_size=4)
 def test_a_payload_has_one_fingerprint(params: Any, metadata: Any, order: random.Random) -> None:
     """The order of members and the white space between them mean nothing, at any depth."""
     first = Submission("square", params, None, metadata).fingerprint
-    again = json.loads(json.dumps(shuffled([params, metadata], order), indent=3))
-    assert Submission("square", *again[:1], None, *again[1:]).fingerprint == first
+    other_params, other_metadata = json.loads(json.dumps(shuffled([params, metadata], order), indent=3))
+    assert Submission("square", other_params, None, other_metadata).fingerprint == first
 
 
 @given(one=st.tuples(objects, st.none() | objects), other=st.tuples(objects, st.none() | objects))

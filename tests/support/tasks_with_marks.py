@@ -21,8 +21,9 @@ def give(argument: str, result: str) -> str:
 
 
 @task
-def fail(argument: str, text: str) -> None:
-    raise ValueError(text)
+def fail(argument: str, reversed_text: str) -> None:
+    """The text of the exception is no argument."""
+    raise ValueError(reversed_text[::-1])
 
 
 @task(retries=1, retry_delays_s=(0,))
