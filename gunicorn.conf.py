@@ -9,11 +9,14 @@ from aj.local.gunicorn_conf import (
     forwarder_headers,
     graceful_timeout,
     keepalive,
+    on_starting,
+    post_worker_init,
     preload_app,
     threads,
     worker_class,
     workers,
 )
+from aj.processes import die_at_interrupt
 
 __all__ = [
     "bind",
@@ -21,8 +24,12 @@ __all__ = [
     "forwarder_headers",
     "graceful_timeout",
     "keepalive",
+    "on_starting",
+    "post_worker_init",
     "preload_app",
     "threads",
     "worker_class",
     "workers",
 ]
+
+die_at_interrupt()  # until gunicorn sets its own handlers: loading the app and starting the store take a moment

@@ -5,17 +5,22 @@ It loads no app itself: gunicorn does, once.
 
 from __future__ import annotations
 
-import os
+import runpy
 import sys
 from collections.abc import Sequence
 
-from aj.local.parts import serve_api
+from aj.processes import die_at_interrupt
+
+if __name__ == "__main__":
+    die_at_interrupt()  # before the rest is loaded, which takes a moment
+
+from aj.local.parts import api_options
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Replaces this process by gunicorn; `arguments` are options of gunicorn, and win over ours."""
-    command = serve_api(*arguments)
-    os.execv(command[0], command)  # noqa: S606 (no shell is wanted)
+    """Turns this process into gunicorn; `arguments` are options of gunicorn, and win over ours."""
+    sys.argv[1:] = api_options(*arguments)
+    runpy.run_module("gunicorn", run_name="__main__", alter_sys=True)
 
 
 if __name__ == "__main__":

@@ -25,6 +25,8 @@ from aj.webhook import webhook_id
 log = logging.getLogger("aj.deliver")
 
 THREADS = 32
+# Of these, how many may wait at a time for hosts that have not answered lately; the rest is for those that answer.
+DOUBTFUL_THREADS = 24
 LONGEST_NAP_S = 1.0
 LEASE_MARGIN_S = 15
 RECORD_FOR_S = 60
@@ -54,7 +56,7 @@ class Deliver:
     def __init__(self, settings: Settings, outbox: Outbox, egress: Egress) -> None:
         self._settings, self._outbox, self._egress = settings, outbox, egress
         self._threads_free = threading.Condition()
-        self._under_way = 0
+        self._under_way = self._doubtful = 0
 
     def __call__(self, stop: threading.Event) -> None:
         """Works until `stop` is set, then lets the attempts under way come to their end."""
@@ -72,10 +74,11 @@ class Deliver:
         with self._threads_free:
             if not self._threads_free.wait_for(lambda: self._under_way < THREADS, LONGEST_NAP_S):
                 return
-            room = THREADS - self._under_way
-        claimed, next_in_s = self._outbox.claim(room, lease_s)
+            room, doubtful_room = THREADS - self._under_way, DOUBTFUL_THREADS - self._doubtful
+        claimed, next_in_s = self._outbox.claim(room, lease_s, doubtful_room)
         with self._threads_free:
             self._under_way += len(claimed)
+            self._doubtful += sum(not each.host_answers for each in claimed)
         for delivery in claimed:
             threads.submit(self._attempt, delivery)
         if not claimed:
@@ -99,6 +102,7 @@ class Deliver:
         finally:
             with self._threads_free:
                 self._under_way -= 1
+                self._doubtful -= not delivery.host_answers
                 self._threads_free.notify()
 
     def _send(self, delivery: Delivery) -> Tried:

@@ -1,4 +1,7 @@
-"""What parent and child processes owe each other, as far as the operating system helps."""
+"""What processes owe each other and their user: a child ends with its parent, and Ctrl-C ends without a traceback.
+
+As far as the operating system helps. This file starts no process.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +9,52 @@ import ctypes
 import os
 import signal
 import sys
+from collections.abc import Callable
 
 _PR_SET_PDEATHSIG = 1  # Source: linux/prctl.h
+_LIBC = ctypes.CDLL(None, use_errno=True)  # loaded here, since between fork and exec nothing may be loaded
 
 
 def die_with_parent(parent_pid: int, sig: signal.Signals) -> None:
-    """Asks the kernel to send `sig` to this process when its parent dies; call it first thing in the child.
+    """Asks the kernel to send `sig` to this process when its parent dies; call it first thing in a forked child.
 
-    Linux only; elsewhere a child outlives a parent that is killed. The pid check closes the gap in which the
-    parent died before the kernel was asked.
+    Linux only; elsewhere a child outlives a parent that is killed.
+    """
+    if sys.platform == "linux" and _is_orphan_after_asking(parent_pid, sig):
+        os.kill(os.getpid(), sig)
+
+
+def ends_with_parent() -> Callable[[], None] | None:
+    """A `preexec_fn` for a program that gets SIGTERM when the process that started it dies, however it dies.
+
+    Linux only; None elsewhere, where such a child has to be found and ended by the next start.
+    The child must be started by the parent's main thread, since the signal follows the thread.
     """
     if sys.platform != "linux":
-        return
-    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, int(sig), 0, 0, 0)
-    if os.getppid() != parent_pid:
-        os.kill(os.getpid(), sig)
+        return None
+    parent_pid = os.getpid()
+
+    def apply() -> None:
+        if _is_orphan_after_asking(parent_pid, signal.SIGTERM):
+            os._exit(1)  # a signal would meet the parent's handlers, which are still in place before the exec
+
+    return apply
+
+
+def _is_orphan_after_asking(parent_pid: int, sig: signal.Signals) -> bool:
+    """Whether the parent died before the kernel was asked, so that the signal would never come.
+
+    Source: prctl(2), PR_SET_PDEATHSIG.
+    """
+    _LIBC.prctl(_PR_SET_PDEATHSIG, int(sig), 0, 0, 0)
+    return os.getppid() != parent_pid
+
+
+def die_at_interrupt() -> None:
+    """Lets SIGINT end this process at once and silently, until somebody sets a handler of its own.
+
+    For the first lines of a program: Python's own handler would print a traceback of whatever is being imported.
+    A shell reports such an end as 130. An interrupt that is ignored, as in a background job, stays ignored.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)

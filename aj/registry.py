@@ -54,7 +54,8 @@ class Task:
         """
         try:
             model = _checked(self.params, to_json(dict(members)))
-            return model.model_dump(mode="json", by_alias=True)
+            dumped: dict[str, Any] = _sets_in_order(model.model_dump(), model.model_dump(mode="json", by_alias=True))
+            return dumped
         except pydantic.ValidationError as error:
             raise Invalid(f"The parameters do not fit the task {self.name!r}.", _field_errors(error)) from None
         except PydanticSerializationError as error:
@@ -229,6 +230,22 @@ def _fits(hint: Any, default: Any) -> bool:
 def _checked(model: type[pydantic.BaseModel], json: bytes) -> pydantic.BaseModel:
     """Strict is asked for here and not in the model's config, since models inside it do not inherit that."""
     return model.model_validate_json(json, strict=True)
+
+
+def _sets_in_order(value: Any, dumped: Any) -> Any:
+    """`dumped`, the JSON form of `value`, with the members of each set sorted.
+
+    Python gives them in an order that differs between processes, and one payload must have one fingerprint.
+    """
+    if isinstance(value, set | frozenset) and isinstance(dumped, list):
+        one = next(iter(value), None)  # the members of a set are of one form
+        return sorted((_sets_in_order(one, each) for each in dumped), key=to_json)
+    if isinstance(value, Mapping) and isinstance(dumped, dict) and len(value) == len(dumped):
+        pairs = zip(dumped.items(), value.values(), strict=True)
+        return {name: _sets_in_order(inner, each) for (name, each), inner in pairs}
+    if isinstance(value, list | tuple) and isinstance(dumped, list) and len(value) == len(dumped):
+        return [_sets_in_order(inner, each) for inner, each in zip(value, dumped, strict=True)]
+    return dumped
 
 
 def _field_errors(error: pydantic.ValidationError) -> tuple[FieldError, ...]:

@@ -112,8 +112,11 @@ def _parse_api_key(text: str) -> ApiKey:
     return ApiKey(name, digest)
 
 
+_SENTINEL = r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:[0-9]{1,5})?"
 _REDIS_URL = _parse_text(
-    "redis://, rediss:// or unix:// with an address, such as redis://127.0.0.1:6379/0", r"(rediss?|unix)://\S+"
+    "redis://, rediss:// or unix:// with an address, such as redis://127.0.0.1:6379/0, or "
+    "redis+sentinel://host:26379,host:26379/master-name/0",
+    rf"(rediss?|unix)://\S+|rediss?\+sentinel://([^@/\s]*@)?{_SENTINEL}(,{_SENTINEL})*/[^/?\s]+(/[0-9]+)?(\?\S*)?",
 )
 _MODULES = _parse_list(
     _parse_text("a comma list of Python modules, such as shop.tasks", r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*"),

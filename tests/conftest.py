@@ -19,6 +19,7 @@ from aj.registry import Registry
 from aj.settings import Settings
 from aj.store import connect
 from aj.worker.rq_worker import Worker
+from tests.support.leaks import leaked_keys
 from tests.support.receiver import Receiver, receiving
 
 
@@ -84,7 +85,7 @@ def deploy(store: ServerProcess) -> Iterator[Callable[..., Deployment]]:
 
     yield make
     for deployment in made:
-        assert leaked_keys(deployment) == []
+        assert leaked_keys(deployment.redis, deployment.settings.prefix) == []
 
 
 @pytest.fixture
@@ -106,21 +107,3 @@ def receiver() -> Iterator[Receiver]:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     return tmp_path
-
-
-INDEXES = ("active", "leases", "delayed", "ended:succeeded", "ended:failed", "out:hosts")
-
-
-def leaked_keys(deployment: Deployment) -> list[str]:
-    """Keys without a time to live that `aj/store/keys.py` does not allow to have none."""
-    leaked = []
-    for key in deployment.keys():  # noqa: SIM118 - a method of ours, not a dict's
-        kind = key.removeprefix(f"{deployment.settings.prefix}:")
-        if deployment.redis.ttl(key) != -1 or kind in INDEXES or kind.startswith("out:due:"):
-            continue
-        if kind.startswith("job:") and deployment.redis.hget(key, "status") in (b"queued", b"running"):
-            continue
-        if kind.startswith("out:job:") and deployment.redis.hget(key, "state") is None:
-            continue
-        leaked.append(key)
-    return leaked

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import logging
 import socket
 from collections.abc import Iterator, Mapping
+from contextvars import ContextVar
 from typing import Any
 
 import requests
@@ -25,6 +27,18 @@ from aj.egress.url import DEFAULT_PORTS, Target
 from aj.errors import DeliveryFailed
 
 BODY_MOST_BYTES = 65_536
+
+_exchanging: ContextVar[bool] = ContextVar("aj_exchanging", default=False)
+
+
+def _is_not_of_an_exchange(record: logging.LogRecord) -> bool:
+    return not _exchanging.get()
+
+
+# urllib3 logs whole URLs, and as warnings what it cannot read of an answer: a callback's query is a secret of its
+# owner, and the answer a stranger's text. What it logs for others in this process is left alone.
+for _name in ("urllib3.connection", "urllib3.connectionpool", "urllib3.response"):
+    logging.getLogger(_name).addFilter(_is_not_of_an_exchange)
 
 
 class _Connection(urllib3.connection.HTTPConnection):
@@ -79,7 +93,7 @@ def exchange(
 
     Raises: DeliveryFailed: no answer in time (`timeout`), or something that is none (`protocol`).
     """
-    adapter = _Adapter(target, connected)
+    adapter, quiet = _Adapter(target, connected), _exchanging.set(True)
     try:
         request = requests.Request("POST", target.url, headers=dict(headers), data=body).prepare()
         with contextlib.closing(adapter.send(request, stream=True, timeout=deadline.left_s())) as response:
@@ -99,6 +113,7 @@ def exchange(
         raise _failure(error, target, deadline) from None
     finally:
         adapter.close()
+        _exchanging.reset(quiet)
 
 
 def _failure(error: Exception, target: Target, deadline: Deadline) -> DeliveryFailed:

@@ -1,9 +1,10 @@
 """Everything that starts processes on this machine, except the worker itself.
 
-    locks, children, signals     what the operating system gives: file locks, children, signals
+    locks, signals, waiting      what the operating system gives: file locks, signals, time to wait
     server                       one real Valkey or Redis as a child process
-    embedded, keep               the store that starts by itself: those who use it, and its keeper
+    embedded, keep, watch        the store that starts by itself: its users, its keeper, and who sees to the keeper
     gunicorn_conf                how gunicorn serves, for every way to start it
+    preflight, output            what is told before anything starts, and how anything is told
     supervise, up, demo          all processes together, started and stopped in order
 
 Nothing here knows what a job is, except `demo`, which speaks HTTP like any other client.

@@ -1,6 +1,6 @@
 """`./run demo`: one job from its submission to its webhook, over real HTTP between real processes.
 
-Its store is fresh and temporary, so that it never touches the data of `./run up`; only `hook.log` stays.
+Its store is fresh and temporary, so that it never touches the data of `./run up`; only the receipt stays.
 What it prints was received, not made up; where an answer is not what the contract says, it says so and fails.
 """
 
@@ -18,15 +18,18 @@ from pathlib import Path
 
 from aj import clock
 from aj.errors import AjError
-from aj.local.embedded import ensure_store, folder_of, leave_store
+from aj.local.embedded import ensure_store, is_kept, leave_store
 from aj.local.exchange import Answer, Speaker, show
+from aj.local.output import say
 from aj.local.parts import LOOPBACK, are_listening, start_parts, stop_in_order
-from aj.local.supervise import Ended, Group, Stopped, mute, refuse_busy
+from aj.local.preflight import HOOK_LOG, receipts_log, refuse_bad_log, refuse_busy, trouble_with_log
+from aj.local.supervise import Ended, Group, Stopped
+from aj.local.waiting import wait_for
 from aj.settings import Settings
 from aj.signature import SECRET_PREFIX
 
-JOB_S, WEBHOOK_S = 60.0, 30.0
-HOOK_LOG = Path("hook.log")
+JOB_S, WEBHOOK_S, TIDY_S = 60.0, 30.0, 10.0
+NEVER_GIVEN = "00000000-0000-7000-8000-000000000000"  # well-formed, and older than any
 KEPT = ("AJ_PORT", "AJ_HOOKSINK_PORT", "AJ_REDIS_SERVER")
 LOG_LINES = 15
 
@@ -42,34 +45,36 @@ class Stage:
     group: Group
     speaker: Speaker
     callback_url: str
+    log: Path
 
 
 def demo(environ: Mapping[str, str]) -> int:
     """Runs the demonstration; gives the exit code: 0, 1 where something failed, 130 where it was interrupted.
 
-    Raises: SettingsError: a setting is wrong, a port is busy, or the store does not start.
+    Raises:
+        SettingsError: a setting is wrong, a port is busy, or the store does not start.
+        Unheard: nobody reads what is printed.
     """
     asked = Settings.from_env(environ)
     refuse_busy([(LOOPBACK, asked.port, "AJ_PORT"), (LOOPBACK, asked.hooksink_port, "AJ_HOOKSINK_PORT")])
+    if environ.get("HOOKSINK_LOG"):
+        refuse_bad_log(receipts_log(environ))
     printed: list[str] = []
-    with _temporary_folder() as folder, Group(lambda name, line: printed.append(f"{name}: {line}")) as group:
+    # The group comes first: from then on a signal waits until it is looked for, and nothing is left behind.
+    with Group(lambda name, line: printed.append(f"{name}: {line}")) as group, _temporary_folder() as folder:
         own = _environment(environ, asked, folder)
-        settings = Settings.from_env(own)
         try:
-            code = _play(group, settings, own)
-        except BrokenPipeError:
-            mute()
-            code = 1
+            code = _play(group, Settings.from_env(own), own)
         except (Ended, Broken, OSError, ValueError, http.client.HTTPException) as error:
-            print(f"FAILED: {error}\n\nThe last lines of the processes:", *printed[-LOG_LINES:], sep="\n", flush=True)
+            say(f"FAILED: {error}\n\nThe last lines of the processes:", *printed[-LOG_LINES:])
             code = 1
         except Stopped:
-            print("\nInterrupted; stopping.", flush=True)
+            say("\nInterrupted; stopping.")
             code = 130
-        with contextlib.suppress(Stopped):
-            stop_in_order(group)
-        group.kill()
-        leave_store(folder_of(settings))
+        finally:
+            with contextlib.suppress(Stopped):
+                stop_in_order(group)
+            group.kill()
     if code == 0:
         show("Everything is stopped. ./run up starts the same, to stay.")
     return code
@@ -77,11 +82,19 @@ def demo(environ: Mapping[str, str]) -> int:
 
 @contextlib.contextmanager
 def _temporary_folder() -> Iterator[Path]:
+    """A folder for the store, which is gone at the end, as is the store."""
     folder = Path(tempfile.mkdtemp(prefix="aj-demo-")).resolve()
     try:
         yield folder
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        leave_store(folder)
+        wait_for(lambda: not is_kept(folder), TIDY_S)  # a part that was killed may have started it just before
+        wait_for(lambda: _is_removed(folder), TIDY_S)
+
+
+def _is_removed(folder: Path) -> bool:
+    shutil.rmtree(folder, ignore_errors=True)
+    return not folder.exists()
 
 
 def _environment(environ: Mapping[str, str], asked: Settings, folder: Path) -> dict[str, str]:
@@ -101,8 +114,18 @@ def _environment(environ: Mapping[str, str], asked: Settings, folder: Path) -> d
         "AJ_WEB_WORKERS": "1",
         "AJ_CALLBACK_ALLOW": f"{LOOPBACK}:{asked.hooksink_port}",
         "AJ_WEBHOOK_SECRETS": secret,
-        "HOOKSINK_LOG": str(HOOK_LOG.absolute()),
+        "HOOKSINK_LOG": str(_log_for(environ, folder)),
     }
+
+
+def _log_for(environ: Mapping[str, str], folder: Path) -> Path:
+    """Where the receipt goes: where it was asked for, else here; in the temporary folder where that cannot be."""
+    log = receipts_log(environ)
+    trouble = trouble_with_log(log)
+    if trouble is None:
+        return log
+    show(f"{log} cannot be written ({trouble}), so that the receipt goes to a temporary {HOOK_LOG}.")
+    return folder / HOOK_LOG
 
 
 def _play(group: Group, settings: Settings, environ: Mapping[str, str]) -> int:
@@ -115,8 +138,8 @@ def _play(group: Group, settings: Settings, environ: Mapping[str, str]) -> int:
     api = f"http://{LOOPBACK}:{settings.port}"
     receiver = f"http://{LOOPBACK}:{settings.hooksink_port}"
     show(f"Started in {clock.monotonic_s() - begun_s:.1f} s: store, API ({api}), worker, receiver ({receiver}).")
-    print()
-    stage = Stage(group, Speaker(LOOPBACK, settings.port), f"{receiver}/demo")
+    say("")
+    stage = Stage(group, Speaker(LOOPBACK, settings.port), f"{receiver}/demo", Path(environ["HOOKSINK_LOG"]))
     key = f"demo-{secrets.token_hex(6)}"
     accepted = _submit(stage, key)
     location = accepted.headers["Location"]
@@ -134,7 +157,7 @@ def _expect(holds: bool, otherwise: str) -> None:
 
 def _begin(number: int, title: str, why: str) -> None:
     show(f"{title}. {why}", f"{number}. ")
-    print()
+    say("")
 
 
 def _submit(stage: Stage, key: str) -> Answer:
@@ -156,7 +179,7 @@ def _poll(stage: Stage, location: str) -> None:
         _expect(clock.monotonic_s() < deadline_s, f"the job has not ended within {JOB_S:.0f} s")
         pause_s = answer.retry_after_s()
         show(f"... {pause_s} s later", "   ")
-        print(flush=True)
+        say("")
         stage.group.watch(lambda: False, pause_s)
     _expect(answer.document.get("result") == 25, "the job did not succeed with the result 25")
     _expect("Retry-After" not in answer.headers, "the final answer still has a Retry-After")
@@ -176,20 +199,20 @@ def _submit_again(stage: Stage, key: str, first: Answer) -> None:
 
 def _ask_unknown(stage: Stage) -> None:
     _begin(5, "Ask for a job that never was", "404: never heard of it. A job whose time is over would be 410.")
-    unknown = stage.speaker.send("GET", "/jobs/no-such-job")
+    unknown = stage.speaker.send("GET", f"/jobs/{NEVER_GIVEN}")
     _expect(unknown.status == 404, f"an unknown id was answered {unknown.status}, not 404")
 
 
 def _read_receipt(stage: Stage, job_id: str) -> None:
-    _begin(6, "The webhook", f"The receiver verified its signature and wrote this line to {HOOK_LOG}.")
+    _begin(6, "The webhook", f"The receiver verified its signature and wrote this line to {stage.log.name}.")
 
     def lines() -> list[str]:
         with contextlib.suppress(FileNotFoundError):
-            return [line for line in HOOK_LOG.read_text(encoding="utf-8").splitlines() if job_id in line]
+            return [line for line in stage.log.read_text(encoding="utf-8").splitlines() if job_id in line]
         return []
 
     _expect(stage.group.watch(lambda: bool(lines()), WEBHOOK_S, step_s=0.05), f"no webhook came in {WEBHOOK_S:.0f} s")
     show(lines()[0], "   ")
-    print()
+    say("")
     _expect("status=succeeded" in lines()[0], "the webhook does not say that the job succeeded")
     _expect("signature=valid" in lines()[0], "the webhook's signature is not valid")

@@ -26,12 +26,22 @@ from pathlib import Path
 
 from aj import clock
 from aj.errors import SettingsError
-from aj.local.children import pause, wait_for
 from aj.local.locks import Lock, has_owner, is_in_use, lock, share_lock, try_lock
 from aj.local.server import LOG, ServerProcess, ask, make_private, start_server, url_of
+from aj.local.waiting import pause, wait_for
 from aj.settings import Settings
 
-__all__ = ["ServerProcess", "ensure_store", "folder_of", "is_kept", "leave_store", "start_server"]
+__all__ = [
+    "ServerProcess",
+    "ensure_store",
+    "folder_of",
+    "is_kept",
+    "leave_store",
+    "refuse_where_wrong",
+    "revive_store",
+    "start_server",
+    "uses_store",
+]
 
 START_S, LEAVE_S = 60.0, 20.0
 DYING_S = 1.0  # a process that was killed a moment ago may still look like a user
@@ -59,7 +69,7 @@ def ensure_store(settings: Settings, environ: Mapping[str, str]) -> Settings:
     """
     if settings.redis_url is not None:
         return settings
-    _refuse_where_wrong(settings, environ)
+    refuse_where_wrong(settings, environ)
     folder = folder_of(settings)
     make_private(folder, "AJ_DATA_DIR")
     try:
@@ -67,15 +77,40 @@ def ensure_store(settings: Settings, environ: Mapping[str, str]) -> Settings:
     except TimeoutError:
         raise SettingsError(f"another process has been starting the store in {folder} for {START_S:.0f} s") from None
     with held:
-        share = _SHARES.get(folder) or share_lock(folder / USERS)
+        share = _share_of(folder)
         try:
             _until_it_answers(folder, settings.redis_server, environ)
         except BaseException:
-            if folder not in _SHARES:
+            if share is not _SHARES.get(folder):
                 share.release()
             raise
         _SHARES[folder] = share
     return replace(settings, redis_url=url_of(folder))
+
+
+def _share_of(folder: Path) -> Lock:
+    """This process's share, or a new one where it has none, or one of a folder that was deleted since."""
+    share = _SHARES.get(folder)
+    return share if share and share.is_of(folder / USERS) else share_lock(folder / USERS)
+
+
+def uses_store(settings: Settings) -> bool:
+    """Whether this process, or the one that forked it, uses the embedded store that `settings` name."""
+    return settings.redis_url is None and folder_of(settings) in _SHARES
+
+
+def revive_store(settings: Settings, environ: Mapping[str, str]) -> bool:
+    """Starts the store again where this process uses it and its keeper has ended; whether that was so.
+
+    A keeper ends under its users where it is killed, where its server crashes again and again, and where somebody
+    deletes the folder. Looking costs three system calls. Not for a process that forks while another thread is here.
+
+    Raises: SettingsError: it does not start.
+    """
+    if not uses_store(settings) or is_kept(folder_of(settings)):
+        return False
+    ensure_store(settings, environ)
+    return True
 
 
 def folder_of(settings: Settings) -> Path:
@@ -113,7 +148,8 @@ def _is_used(folder: Path) -> bool:
         return is_in_use(folder / USERS)
 
 
-def _refuse_where_wrong(settings: Settings, environ: Mapping[str, str]) -> None:
+def refuse_where_wrong(settings: Settings, environ: Mapping[str, str]) -> None:
+    """Raises: SettingsError: an embedded store is not wanted, or would do harm here."""
     if settings.embedded == "never":
         raise SettingsError("AJ_REDIS_URL is not set and AJ_EMBEDDED is 'never'; set AJ_REDIS_URL")
     platform = next((name for name in PLATFORMS if environ.get(name)), None)

@@ -14,17 +14,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from aj.local.output import say
+
 WIDTH_LEAST, WIDTH_MOST = 40, 100
 ANSWER_S = 30.0
 SHOWN = ("Location", "Retry-After", "ETag", "Idempotent-Replayed")
 
 
 def show(text: str, indent: str = "") -> None:
-    """Prints one paragraph, its first line behind `indent` and its others under the first."""
+    """Prints one paragraph, its first line behind `indent` and its others under the first. Raises: Unheard."""
     columns = shutil.get_terminal_size((WIDTH_MOST, 24)).columns
     width = max(WIDTH_LEAST, min(columns - 1, WIDTH_MOST))
     following = " " * len(indent)
-    print(textwrap.fill(text, width, initial_indent=indent, subsequent_indent=following, break_on_hyphens=False))
+    say(textwrap.fill(text, width, initial_indent=indent, subsequent_indent=following, break_on_hyphens=False))
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +52,9 @@ class Speaker:
     def send(self, method: str, path: str, document: Mapping[str, Any] | None = None, key: str | None = None) -> Answer:
         """One request with its answer. `key` is the Idempotency-Key.
 
-        Raises: OSError, http.client.HTTPException: there was no answer.
+        Raises:
+            OSError, http.client.HTTPException: there was no answer.
+            Unheard: nobody reads what is shown.
         """
         headers = {}
         body = None
@@ -81,4 +85,4 @@ def _show_answer(response: http.client.HTTPResponse, received: str) -> None:
         if value is not None:
             show(f"{name}: {value}", "   < ")
     show(received, "   < ")
-    print(flush=True)
+    say("")

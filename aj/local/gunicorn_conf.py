@@ -9,8 +9,10 @@ import os
 import re
 import sys
 from collections.abc import Mapping
+from typing import Any
 
 from aj.errors import SettingsError
+from aj.local.watch import watch_store
 from aj.settings import Settings
 
 
@@ -29,6 +31,27 @@ def address(settings: Settings, environ: Mapping[str, str]) -> str:
         port = int(asked)
         host = host if "AJ_HOST" in environ else "0.0.0.0"  # noqa: S104 (the platform asks for it)
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def on_starting(server: Any) -> None:
+    """Refuses to serve the receiver where the API belongs, as a `gunicorn hooksink:app` without `-b` would.
+
+    A gunicorn hook, called before the master listens. Where a platform gives a `PORT`, that one is the receiver's own.
+    """
+    is_receiver = str(getattr(server.app, "app_uri", "")).partition(":")[0] == "hooksink"
+    is_given = os.environ.get("PORT") and "AJ_PORT" not in os.environ
+    if is_receiver and not is_given and server.cfg.bind == [bind]:
+        mend = f"-b 127.0.0.1:{_settings.hooksink_port}"
+        print(f"hooksink: {bind} is the API's address (AJ_HOST, AJ_PORT); give another one: {mend}", file=sys.stderr)
+        raise SystemExit(2)
+
+
+def post_worker_init(worker: Any) -> None:
+    """Sees to the embedded store from each web process. A gunicorn hook, called once the app is loaded.
+
+    Not from the master: it forks, and a thread of it might hold a lock at that moment.
+    """
+    watch_store(_settings, os.environ)
 
 
 try:

@@ -13,7 +13,7 @@ import fcntl
 import os
 from pathlib import Path
 
-from aj.local.children import wait_for
+from aj.local.waiting import wait_for
 
 POLL_S = 0.005
 
@@ -29,6 +29,13 @@ class Lock:
     def note(self, pid: int) -> None:
         """Writes into the locked file which process it is about, for the messages of others."""
         os.pwrite(self.fd, f"{pid:>10}\n".encode("ascii"), 0)  # one width, so that nobody reads half of it
+
+    def is_of(self, path: Path) -> bool:
+        """Whether `path` still names the locked file; False where it was deleted, whatever has its name now."""
+        try:
+            return os.path.samestat(os.fstat(self.fd), os.stat(path))
+        except FileNotFoundError:
+            return False
 
     def release(self) -> None:
         """Gives up this process's share; a child that inherited the descriptor keeps its own."""

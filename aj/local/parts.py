@@ -13,17 +13,22 @@ LOOPBACK = "127.0.0.1"
 EVERYWHERE = {"0.0.0.0": LOOPBACK, "::": "::1"}  # noqa: S104 (an address to recognise, not to listen on)
 READY_S = 60.0
 
-_GUNICORN = (sys.executable, "-m", "gunicorn", "-c", "python:aj.local.gunicorn_conf")
+_CONFIGURED = ("-c", "python:aj.local.gunicorn_conf")
 
 
-def serve_api(*options: str) -> list[str]:
-    """The command that serves the API; `options` are gunicorn's, and win over our configuration."""
-    return [*_GUNICORN, *options, "aj.local.web:make_app()"]
+def api_options(*options: str) -> list[str]:
+    """What gunicorn is told to serve the API; `options` win over our configuration."""
+    return [*_CONFIGURED, *options, "aj.local.web:make_app()"]
+
+
+def serve_api() -> list[str]:
+    """The command that serves the API."""
+    return [sys.executable, "-m", "gunicorn", *api_options()]
 
 
 def serve_hooksink(port: int) -> list[str]:
     """The command that serves the receiver on a loopback port."""
-    return [*_GUNICORN, "-b", f"{LOOPBACK}:{port}", "-w", "1", "hooksink:app"]
+    return [sys.executable, "-m", "gunicorn", *_CONFIGURED, "-b", f"{LOOPBACK}:{port}", "-w", "1", "hooksink:app"]
 
 
 def run_worker() -> list[str]:

@@ -22,8 +22,9 @@ from urllib.parse import quote
 
 from aj import clock
 from aj.errors import SettingsError
-from aj.local.children import ends_with_parent, pause
 from aj.local.locks import lock
+from aj.local.waiting import pause
+from aj.processes import ends_with_parent
 
 LEAST_VERSION = (6, 2)
 ANSWER_S, STOP_S, LOCK_S = 30.0, 10.0, 10.0

@@ -18,11 +18,12 @@ from dataclasses import dataclass
 from typing import IO
 
 from aj import clock
-from aj.errors import AjError, SettingsError
-from aj.local.children import ends_with_parent
+from aj.errors import AjError
 from aj.local.signals import Signals
+from aj.processes import ends_with_parent
 
 TICK_S = 0.5
+REMIND_S = 5.0
 ASKS_TO_STOP = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
 
 
@@ -97,17 +98,23 @@ class Group:
     def stop(self, *names: str) -> None:
         """Asks these processes to stop, all at once, and waits for them for as long as they need.
 
+        After a few seconds each that still runs is named, so that nobody takes the wait for a hang.
+
         Raises: Stopped: another signal came meanwhile. They still run; `kill` ends them.
         """
         members = [self._members[name] for name in names if name in self._members]
         for member in members:
             if member.process.poll() is None:
                 member.process.terminate()
-        asked = self._asked
-        while any(member.process.poll() is None for member in members):
+        asked, remind_at_s = self._asked, clock.monotonic_s() + REMIND_S
+        while running := [member for member in members if member.process.poll() is None]:
             self._pass_on(TICK_S)
             if self._asked > asked:
                 raise Stopped("asked to stop at once")
+            if clock.monotonic_s() >= remind_at_s:
+                remind_at_s = float("inf")
+                for member in running:
+                    self._tell(member.name, f"(asked to stop {REMIND_S:.0f} s ago; waiting for its end)")
         self._pass_on(0.0)
         for member in members:
             self._forget(member)
@@ -162,26 +169,6 @@ class Group:
         self._signals.close()
 
 
-def refuse_busy(addresses: Sequence[tuple[str, int, str]]) -> None:
-    """Looks whether every `(host, port, setting)` is free to listen on, before anything is started.
-
-    Raises: SettingsError: one is not; the message names it and the setting that moves it.
-    """
-    with contextlib.ExitStack() as stack:
-        for host, port, setting in addresses:
-            family = socket.AF_INET6 if ":" in host else socket.AF_INET
-            listener = stack.enter_context(socket.socket(family))
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                listener.bind((host, port))
-                listener.listen(1)
-            except OSError as error:
-                raise SettingsError(
-                    f"cannot listen on {host} port {port} ({error.strerror}); "
-                    f"end what listens there, or set {setting} to another port"
-                ) from None
-
-
 def listens(host: str, port: int) -> bool:
     """Whether anything accepts connections there."""
     try:
@@ -189,10 +176,3 @@ def listens(host: str, port: int) -> bool:
     except OSError:
         return False
     return True
-
-
-def mute() -> None:
-    """Sends what we print nowhere from now on: nobody reads it any more, the pipe or terminal being closed."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 1)
-    os.close(nowhere)

@@ -1,20 +1,23 @@
 """`./run up`: the API, a worker, the receiver and their store, until somebody asks them to stop.
 
-Data stay in the data folder from one run to the next. Nothing is restarted silently: where one part ends by itself,
-all of it ends, with exit code 1.
+Data stay in the data folder from one run to the next. No part is restarted silently: where one ends by itself, all of
+them end, with exit code 1. Only the store is, by its keeper, and the keeper by those who use the store.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shlex
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from urllib.parse import urlsplit
 
-from aj.local.embedded import ensure_store, folder_of, is_kept, leave_store
+from aj.errors import SettingsError
+from aj.local.embedded import ensure_store, folder_of, is_kept, leave_store, refuse_where_wrong, revive_store
+from aj.local.locks import has_owner, try_lock
+from aj.local.output import Unheard, say
 from aj.local.parts import (
     LOOPBACK,
     are_listening,
@@ -22,21 +25,30 @@ from aj.local.parts import (
     start_parts,
     stop_in_order,
 )
-from aj.local.supervise import Ended, Group, Stopped, mute, refuse_busy
+from aj.local.preflight import look_ahead, receipts_log, refuse_bad_log, refuse_busy, shown_url
+from aj.local.server import make_private
+from aj.local.supervise import Ended, Group, Stopped
 from aj.settings import Settings
 
 NAME_WIDTH = 8
+UP_LOCK = "up.lock"  # held by the one `up` of a data folder, for its life
 
 
 def up(environ: Mapping[str, str]) -> int:
     """Runs everything; gives the exit code: 0 after an orderly stop, 1 where a part failed or was killed.
 
-    Raises: SettingsError: a setting is wrong, a port is busy, or the store does not start.
+    Raises: SettingsError: a setting is wrong, a port is busy, another `up` runs here, or the store does not start.
     """
     settings = Settings.from_env(environ)
-    refuse_busy([(settings.host, settings.port, "AJ_PORT"), (LOOPBACK, settings.hooksink_port, "AJ_HOOKSINK_PORT")])
+    folder = folder_of(settings)
     children_environ = _for_children(settings, environ)
-    with Group(_show) as group:
+    _refuse_second(settings, folder)
+    refuse_busy([(settings.host, settings.port, "AJ_PORT"), (LOOPBACK, settings.hooksink_port, "AJ_HOOKSINK_PORT")])
+    remarks = look_ahead(settings, environ)
+    refuse_bad_log(receipts_log(environ))
+    with _alone(settings, environ), Group(_show) as group:
+        for line in remarks:
+            _show("up", line)
         code = _run(group, settings, children_environ)
         try:
             stop_in_order(group)
@@ -44,9 +56,36 @@ def up(environ: Mapping[str, str]) -> int:
             _show("up", "killing what still runs")
             code = 1
         group.kill()
-        leave_store(folder_of(settings))
-    _show("up", "stopped")
+        leave_store(folder)
+        _show("up", "stopped")
     return code
+
+
+def _refuse_second(settings: Settings, folder: Path) -> None:
+    if settings.redis_url is None and has_owner(folder / UP_LOCK):
+        process = (folder / UP_LOCK).read_text(encoding="ascii").strip()
+        raise SettingsError(
+            f"another ./run up, process {process}, uses {folder}; end it, or give this one an AJ_DATA_DIR, an AJ_PORT "
+            "and an AJ_HOOKSINK_PORT of its own"
+        )
+
+
+@contextlib.contextmanager
+def _alone(settings: Settings, environ: Mapping[str, str]) -> Iterator[None]:
+    """Keeps other `up`s away from the data folder. With a store that was named there is none, and the ports do."""
+    if settings.redis_url is not None:
+        yield
+        return
+    refuse_where_wrong(settings, environ)
+    folder = folder_of(settings)
+    make_private(folder, "AJ_DATA_DIR")
+    held = try_lock(folder / UP_LOCK)
+    if held is None:
+        _refuse_second(settings, folder)
+        raise SettingsError(f"another ./run up has just used {folder}; try again")
+    with held:
+        held.note(os.getpid())
+        yield
 
 
 def _run(group: Group, settings: Settings, environ: Mapping[str, str]) -> int:
@@ -59,16 +98,24 @@ def _run(group: Group, settings: Settings, environ: Mapping[str, str]) -> int:
             return 1
         for line in _where(stored, settings, environ):
             _show("up", line)
-        folder = folder_of(settings)
-        group.watch(lambda: settings.redis_url is None and not is_kept(folder))
+        _stay(group, settings, environ)
     except Stopped:
         _show("up", "stopping; a running job comes to its end first, a second Ctrl-C kills it")
         return 0
     except Ended as ended:
         _show("up", f"{ended}; stopping the rest")
-        return 1
-    _show("up", f"the store ended by itself; stopping the rest; {folder}/store.log may say why")
+    except SettingsError as error:
+        _show("up", f"the store has ended: {error}; stopping the rest, a second Ctrl-C kills it")
     return 1
+
+
+def _stay(group: Group, settings: Settings, environ: Mapping[str, str]) -> None:
+    """Passes on what is printed and keeps the store alive. Raises: Stopped, Ended, SettingsError."""
+    folder = folder_of(settings)
+    while True:
+        group.watch(lambda: settings.redis_url is None and not is_kept(folder))
+        if revive_store(settings, environ):
+            _show("up", f"the store ended by itself; it runs again; {folder}/store.log may say why")
 
 
 def _for_children(settings: Settings, environ: Mapping[str, str]) -> dict[str, str]:
@@ -86,20 +133,27 @@ def _where(stored: Settings, settings: Settings, environ: Mapping[str, str]) -> 
     assert stored.redis_url is not None
     if settings.redis_url is None:
         store = f"in {folder_of(settings)}, kept from run to run"
-        url = shlex.quote(stored.redis_url)
     else:
-        store = f"{urlsplit(stored.redis_url).scheme}://, as AJ_REDIS_URL or REDIS_URL says"
-        url = '"$AJ_REDIS_URL"' if "AJ_REDIS_URL" in environ else '"$REDIS_URL"'
-    rq = Path(sys.executable).with_name("rq")
-    rq_shown = os.path.relpath(rq) if rq.is_relative_to(Path.cwd()) else str(rq)
-    return [
+        store = f"{shown_url(stored.redis_url)}, as AJ_REDIS_URL or REDIS_URL says"
+    lines = [
         "everything runs; Ctrl-C stops it",
         f"  API        {api}/jobs",
-        f"  receiver   {receiver}, receipts in {os.path.abspath(environ.get('HOOKSINK_LOG') or 'hook.log')}",
+        f"  receiver   {receiver}, receipts in {receipts_log(environ)}",
         f"  store      {store}",
         f"  try        curl -i {api}/jobs -H 'Content-Type: application/json' -d '{body}'",
-        f"  queues     {shlex.quote(rq_shown) if rq.exists() else 'rq'} info -u {url}",
     ]
+    if "+sentinel" in stored.redis_url:  # rq asks a server, and cannot ask Sentinels for it
+        return lines
+    return [*lines, f"  queues     {_rq_info(stored.redis_url, environ)}"]
+
+
+def _rq_info(url: str, environ: Mapping[str, str]) -> str:
+    """A command line that works in any folder; an address with a password in it is not shown."""
+    rq = Path(sys.executable).with_name("rq")
+    program = shlex.quote(str(rq)) if rq.exists() else "rq"
+    if url == shown_url(url):
+        return f"{program} info -u {shlex.quote(url)}"
+    return f'{program} info -u "{"$AJ_REDIS_URL" if environ.get("AJ_REDIS_URL") else "$REDIS_URL"}"'
 
 
 def _bracketed(host: str) -> str:
@@ -108,7 +162,6 @@ def _bracketed(host: str) -> str:
 
 def _show(name: str, line: str) -> None:
     try:
-        print(f"{name:<{NAME_WIDTH}} | {line}", flush=True)
-    except OSError:
-        mute()
+        say(f"{name:<{NAME_WIDTH}} | {line}")
+    except Unheard:
         signal.raise_signal(signal.SIGTERM)  # a wish to stop, not a reason to crash

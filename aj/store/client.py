@@ -19,6 +19,7 @@ from redis.retry import Retry
 from aj.clock import monotonic_s
 from aj.errors import SettingsError, StoreUnavailable
 from aj.store.breaker import Breaker
+from aj.store.sentinel import is_sentinel_url, pool_by_sentinels
 
 log = logging.getLogger("aj.store")
 Reply = TypeVar("Reply")
@@ -81,24 +82,38 @@ def connect(url: str | None, *, for_worker: bool = False) -> Client:
     script of ours answers a repeat as it answered the first. A worker's never does: a repeated BLMOVE would
     take a second job.
 
+    `url` may name Sentinels, which say where the store is; see `sentinel`.
+
     Raises: SettingsError: the URL is missing or cannot be understood.
     """
     if url is None:
         raise SettingsError("AJ_REDIS_URL is not set; give it the address of a Redis, such as redis://127.0.0.1:6379/0")
+    limits = {
+        "socket_connect_timeout": CONNECT_TIMEOUT_S,
+        "socket_timeout": WORKER_REPLY_TIMEOUT_S if for_worker else REPLY_TIMEOUT_S,
+        "retry": Retry(NoBackoff(), 0 if for_worker else 1),
+    }
     try:
-        client: Client = Client.from_url(  # type: ignore[assignment]
-            url,
-            socket_connect_timeout=CONNECT_TIMEOUT_S,
-            socket_timeout=WORKER_REPLY_TIMEOUT_S if for_worker else REPLY_TIMEOUT_S,
-            retry=Retry(NoBackoff(), 0 if for_worker else 1),
-        )
-    except ValueError as error:
-        raise SettingsError(f"AJ_REDIS_URL cannot be understood: {error}") from None
+        pool: Any = pool_by_sentinels(url, **limits) if is_sentinel_url(url) else _pool(url, **limits)
+        # Made to see that it can be made: an option that there is not would fail every request.
+        pool.connection_class(**pool.connection_kwargs)
+    except (ValueError, TypeError, redis.RedisError):
+        # The error's own text may quote a part of the password.
+        raise SettingsError(
+            "AJ_REDIS_URL cannot be understood; its form is redis://user:password@host:6379/0, with %XX for special "
+            "characters in the password, and docs/store.md lists the others"
+        ) from None
+    client = Client(connection_pool=pool)
+    client.auto_close_connection_pool = True
     if not for_worker:
         client.breaker = Breaker()
     if client.get_encoder().decode_responses:
         raise SettingsError("AJ_REDIS_URL asks for decode_responses, with which RQ cannot work: leave it out")
     return client
+
+
+def _pool(url: str, **limits: Any) -> redis.ConnectionPool:
+    return redis.ConnectionPool.from_url(url, **limits)
 
 
 @contextmanager

@@ -149,10 +149,10 @@ class Jobs:
     def start(self, claim: Claim, lease_s: float, commands: list[tuple[Any, ...]]) -> tuple[Job, int]:
         """Takes a queued job; RQ's `commands` run in the same step. Gives the store's time in ms.
 
-        Raises: Fenced: the job is not queued any more, or unknown. StoreUnavailable.
+        Raises: Fenced: the job is unknown, not queued any more, or its delay is not over. StoreUnavailable.
         """
         words: list[Any] = [claim.execution, claim.job_id, int(lease_s * 1000), *flattened(commands)]
-        reply = self._start([self._keys.job(claim.job_id), self._keys.leases], words)
+        reply = self._start([self._keys.job(claim.job_id), self._keys.leases, self._keys.delayed], words)
         if reply is None:
             raise Fenced(f"job {claim.job_id} is not waiting in the queue any more")
         now_ms, *pairs = reply

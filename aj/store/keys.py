@@ -16,7 +16,7 @@
 | `<prefix>:out:hosts` | sorted set: host → next work, ms | outbox | its last member's |
 | `<prefix>:out:due:<host>` | sorted set: job id → due, ms | outbox | its last member's |
 | `<prefix>:out:busy:<host>` | sorted set: job id → end of lease, ms | outbox | its longest lease's |
-| `<prefix>:out:failing:<host>` | string | outbox | ten minutes from the last attempt without an answer |
+| `<prefix>:out:answers:<host>` | string | outbox | ten minutes from the last answer; gone with an attempt without one |
 | `<prefix>:out:news` | channel | outbox | |
 | `<prefix>:changes` | channel | jobs | |
 
@@ -88,8 +88,8 @@ class Keys:
     def busy(self, host: str) -> str:
         return f"{self.prefix}:out:busy:{host}"
 
-    def failing(self, host: str) -> str:
-        return f"{self.prefix}:out:failing:{host}"
+    def answers(self, host: str) -> str:
+        return f"{self.prefix}:out:answers:{host}"
 
     @property
     def news(self) -> str:

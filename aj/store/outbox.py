@@ -12,13 +12,16 @@ from aj.store.scripts import Script
 
 # Deliveries that one host, whatever the port, may hold at a time, over all deliverers of the deployment.
 HOST_SHARE = 4
-# How long a host that did not answer gets one delivery at a time.
-FAILING_FOR_S = 600
+# How long a host that answered may hold its whole share; one that did not, or is new, gets one delivery at a time.
+ANSWERS_FOR_S = 600
 
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """One webhook under one lease. `attempt` counts from 1; `token` marks the claim."""
+    """One webhook under one lease. `attempt` counts from 1; `token` marks the claim.
+
+    `host_answers` says that its host has answered lately, so that an attempt will probably not take long.
+    """
 
     job_id: str
     url: str
@@ -26,6 +29,7 @@ class Delivery:
     body: bytes
     attempt: int
     token: str
+    host_answers: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,18 +54,19 @@ class Outbox:
         self._claim = Script(client, "schedule_host", "claim_deliveries")
         self._record = Script(client, "schedule_host", "record_attempt")
 
-    def claim(self, most: int, lease_s: float) -> tuple[list[Delivery], float | None]:
+    def claim(self, most: int, lease_s: float, most_doubtful: int | None = None) -> tuple[list[Delivery], float | None]:
         """Up to `most` due deliveries under a lease, and the seconds until the next is due (None: nothing waits).
+
+        At most `most_doubtful` of them are for hosts that have not answered lately; None sets no such limit.
 
         Raises: StoreUnavailable.
         """
         token = secrets.token_hex(8)
-        wait_ms, *rows = self._claim(
-            [self._keys.hosts], [f"{self._keys.prefix}:out", most, HOST_SHARE, int(lease_s * 1000), token]
-        )
+        words: list[str | int] = [f"{self._keys.prefix}:out", most, HOST_SHARE, int(lease_s * 1000), token]
+        wait_ms, *rows = self._claim([self._keys.hosts], [*words, most if most_doubtful is None else most_doubtful])
         claimed = [
-            Delivery(job.decode(), url.decode(), host.decode(), body, attempt, token)
-            for job, url, host, body, attempt in rows
+            Delivery(job.decode(), url.decode(), host.decode(), body, attempt, token, bool(answers))
+            for job, url, host, body, attempt, answers in rows
         ]
         return claimed, None if wait_ms < 0 else wait_ms / 1000
 
@@ -74,10 +79,10 @@ class Outbox:
             keys.hosts,
             keys.due(host),
             keys.busy(host),
-            keys.failing(host),
+            keys.answers(host),
         ]
         words = [job_id, delivery.token, attempt.state, attempt.http_status or "", int(attempt.next_in_s * 1000), host]
-        self._record(names, [*words, HOST_SHARE, keys.news, attempt.number, FAILING_FOR_S, attempt.log])
+        self._record(names, [*words, HOST_SHARE, keys.news, attempt.number, ANSWERS_FOR_S, attempt.log])
 
     def news(self) -> News:
         """A subscription that wakes a deliverer when a webhook is written."""

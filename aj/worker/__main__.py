@@ -2,6 +2,10 @@
 
 import sys
 
-from aj.worker.fleet import main
+from aj.processes import die_at_interrupt
+
+die_at_interrupt()  # before the rest is loaded, which takes a moment
+
+from aj.worker.fleet import main  # noqa: E402
 
 sys.exit(main(sys.argv[1:]))

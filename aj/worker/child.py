@@ -9,13 +9,19 @@ import sys
 import threading
 from collections.abc import Sequence
 
+from aj.processes import die_at_interrupt
+
+if __name__ == "__main__":
+    die_at_interrupt()  # before the rest is loaded, which takes a moment
+
 from aj.deliver import Deliver
 from aj.egress import Egress, host_of
 from aj.errors import SettingsError
 from aj.local.embedded import ensure_store
+from aj.local.watch import watch_store
 from aj.registry import Registry
 from aj.settings import Settings
-from aj.store import Jobs, Keys, Outbox, Recovery, connect, refuse_unfit
+from aj.store import Jobs, Keys, Outbox, Recovery, connect
 from aj.version import USER_AGENT
 from aj.worker.fleet import EXIT_SETTINGS
 from aj.worker.rq_worker import Worker
@@ -26,9 +32,9 @@ def main(arguments: Sequence[str]) -> int:
     """Works until SIGTERM or SIGINT; gives the exit code."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s: %(message)s", stream=sys.stderr)
     try:
-        settings = ensure_store(Settings.from_env(os.environ), os.environ)
+        asked = Settings.from_env(os.environ)
+        settings = ensure_store(asked, os.environ)
         client, keys = connect(settings.redis_url, for_worker=True), Keys(settings.prefix)
-        refuse_unfit(client)
         if arguments[0] == "deliveries":
             egress = Egress(settings.callback_allow, settings.callback_timeout_s, USER_AGENT)
             Deliver(settings, Outbox(client, keys), egress)(_stop_event())
@@ -37,6 +43,7 @@ def main(arguments: Sequence[str]) -> int:
         if arguments[0] == "jobs":
             Worker(arguments[1], client, settings, registry, host_of).run()
         else:
+            watch_store(asked, os.environ)  # here, since this child never forks
             Sweep(settings, registry, Jobs(client, keys), Recovery(client, keys), host_of)(_stop_event())
     except SettingsError as error:
         print(f"aj: {error}", file=sys.stderr)

@@ -17,12 +17,12 @@ from dataclasses import dataclass, field
 
 from aj.clock import monotonic_s
 from aj.errors import SettingsError
-from aj.local.children import ends_with_parent
 from aj.local.embedded import ensure_store
 from aj.local.signals import Signals
+from aj.processes import ends_with_parent
 from aj.registry import Registry
 from aj.settings import Settings
-from aj.store import connect
+from aj.store import connect, refuse_unfit
 
 log = logging.getLogger("aj.worker")
 
@@ -89,7 +89,7 @@ def main(arguments: Sequence[str]) -> int:
         settings = ensure_store(Settings.from_env(os.environ), os.environ)
         # What would stop every child stops us, with one line instead of one from each.
         Registry.load(settings.tasks)
-        connect(settings.redis_url, for_worker=True)
+        refuse_unfit(connect(settings.redis_url))
     except SettingsError as error:
         print(f"aj: {error}", file=sys.stderr)
         return EXIT_SETTINGS

@@ -16,18 +16,20 @@ import secrets
 import socket
 import threading
 from types import FrameType
+from typing import Any
 
 import redis
 import rq.queue
 from rq import worker_registration
 from rq.exceptions import DequeueTimeout
 from rq.serializers import JSONSerializer
-from rq.suspension import is_suspended
+from rq.suspension import WORKERS_SUSPENDED
 from rq.worker import Worker as RqWorker
+from rq.worker import WorkerStatus
 
 from aj.clock import monotonic_s
 from aj.errors import StoreUnavailable
-from aj.store import Client
+from aj.store import Client, refuse_unfit
 from aj.store.rq_classes import Job, Queue, UnreadableJob
 
 log = logging.getLogger("aj.worker")
@@ -37,6 +39,7 @@ LOOK_INTERVAL_S = 1
 MONITOR_INTERVAL_S = 1
 LONGEST_PAUSE_S = 10.0
 WORKER_LIFE_S = 30
+LISTEN_AGAIN_S = 2.0
 
 
 class WorkLoop(RqWorker):
@@ -59,6 +62,10 @@ class WorkLoop(RqWorker):
             log_job_description=False,
         )
 
+    def _set_ip_address(self, connection: redis.Redis) -> None:
+        """Nothing yet: RQ asks the store for it while a worker is made, and the store may be away then."""
+        self.ip_address = "unknown"
+
     def refuse_unreadable(self, job_id: str) -> None:
         """Sees to a job of which RQ's part is broken."""
         raise NotImplementedError
@@ -66,13 +73,14 @@ class WorkLoop(RqWorker):
     def run(self) -> None:
         """Works until a signal asks it to stop; a job under way then comes to its end first.
 
-        A store that is away is waited for, with growing pauses.
+        A store that is away is waited for, with growing pauses. Raises: SettingsError: it is unfit.
         """
         self._install_signal_handlers()
         born, pause_s = False, 0.1
         while not self._stopping.is_set():
             try:
                 if not born:
+                    refuse_unfit(self.connection)
                     self.bootstrap()
                     born = True
                 self.work_once()
@@ -89,7 +97,14 @@ class WorkLoop(RqWorker):
         self._stopping.set()
 
     def heartbeat(self, timeout: int | None = None, pipeline: redis.client.Pipeline | None = None) -> None:
-        """RQ gives a worker many minutes after its last sign of life; an operator wants to know sooner."""
+        """Says that this worker lives, and all that RQ knows of it: the store may have forgotten it meanwhile.
+
+        RQ gives a worker many minutes after its last sign of life; an operator wants to know sooner.
+        """
+        store: Any = pipeline if pipeline is not None else self.connection
+        if self.birth_date is not None:
+            store.hset(self.key, mapping={**self.serialize(), "state": self.get_state()})
+            worker_registration.register(self, store)
         super().heartbeat(WORKER_LIFE_S, pipeline=pipeline)
 
     @property
@@ -97,16 +112,34 @@ class WorkLoop(RqWorker):
         return DEQUEUE_WAIT_S
 
     def bootstrap(self, *args: object, **kwargs: object) -> None:
-        """Registers this worker, and drops the names of those that died without a word."""
+        """Registers this worker, and drops the names of those that died without a word. Safe to repeat."""
+        super()._set_ip_address(self.connection)
         super().bootstrap(logging_level=None)
         worker_registration.clean_worker_registry(self.queues[0])
+        self.set_state(WorkerStatus.IDLE)
+
+    def register_birth(self) -> None:
+        """What stands under our name, which nobody else has, is of our own try that was cut off; RQ would refuse."""
+        self.connection.delete(self.key)
+        super().register_birth()
+
+    def subscribe(self) -> None:
+        """Listens for RQ's commands, once."""
+        if self.pubsub_thread is None:
+            super().subscribe()
+
+    def _pubsub_exception_handler(
+        self, exc: Exception, pubsub: redis.client.PubSub, pubsub_thread: redis.client.PubSubWorkerThread
+    ) -> None:
+        """Listens again after a pause; RQ's own gives up for ever where the store does not answer in time."""
+        log.warning("commands cannot be heard (%s); listening again in %.0f s", exc, LISTEN_AGAIN_S)
+        threading.Event().wait(LISTEN_AGAIN_S)  # not the one that a signal sets: a job may run on for long
 
     def work_once(self) -> bool:
         """Waits a second for a job and runs it; says whether there was one."""
         if monotonic_s() >= self._next_look_s:
             self._next_look_s = monotonic_s() + LOOK_INTERVAL_S
-            self.heartbeat()
-            if is_suspended(self.connection):
+            if self._look():
                 self._stopping.wait(LOOK_INTERVAL_S)
                 return False
         try:
@@ -125,6 +158,13 @@ class WorkLoop(RqWorker):
         assert isinstance(queue, Queue)
         self.execute_job(job, queue)
         return True
+
+    def _look(self) -> bool:
+        """Says that this worker lives; whether workers are suspended."""
+        with self.connection.pipeline(transaction=False) as pipe:
+            self.heartbeat(pipeline=pipe)
+            pipe.exists(WORKERS_SUSPENDED)
+            return bool(pipe.execute()[-1])
 
     def _leave(self) -> None:
         try:

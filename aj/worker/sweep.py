@@ -41,6 +41,7 @@ class Sweep:
         self._settings, self._registry, self._jobs, self._recovery = settings, registry, jobs, recovery
         self._host_of = host_of
         self._in_touch_since_s = monotonic_s()
+        self._looked_ms: int | None = None
         self._first_seen_s: dict[tuple[str, str], float] = {}
         self._orphans: set[str] = set()
 
@@ -56,6 +57,7 @@ class Sweep:
     def once(self) -> None:
         """One sweep. Raises: StoreUnavailable."""
         trouble = self._recovery.look()
+        self._notice_a_gap(trouble.now_ms)
         if monotonic_s() - self._in_touch_since_s >= self._settings.lease_s:
             for job_id in trouble.lapsed:
                 self._one(self._end_lapsed, job_id, trouble.now_ms)
@@ -68,6 +70,16 @@ class Sweep:
         for job_id in found & self._orphans:
             self._one(self._end_orphan, job_id, trouble.now_ms)
         self._orphans = found
+
+    def _notice_a_gap(self, now_ms: int) -> None:
+        """More time than usual went by on the store's clock: it hung or was set, or the host slept with all of us.
+
+        Workers may live that could not renew their leases, so they get a whole lease to do so.
+        """
+        looked_ms, self._looked_ms = self._looked_ms, now_ms
+        usual_s = INTERVAL_S + self._settings.lease_s / 4
+        if looked_ms is not None and now_ms - looked_ms > usual_s * 1000:
+            self._in_touch_since_s = monotonic_s()
 
     def _one(self, see_to: Callable[[str, int], None], job_id: str, now_ms: int) -> None:
         """Sees to one job; one that cannot be helped must not keep the others waiting. Raises: StoreUnavailable."""

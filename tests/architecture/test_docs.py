@@ -16,7 +16,6 @@ from tests.architecture.tree import ROOT
 
 CONTRACT = (ROOT / "docs/contract.md").read_text("utf-8")
 SETTINGS = (ROOT / "docs/settings.md").read_text("utf-8")
-ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
 
 
 def _shown(default: Any) -> str:
@@ -56,11 +55,20 @@ def test_the_table_of_problem_types_is_complete() -> None:
     assert set(re.findall(r"^\| `([a-z-]+)` \| (\d{3}) \| (yes|no) \|", CONTRACT, re.MULTILINE)) == expected
 
 
-def test_the_architecture_names_tests_that_exist() -> None:
-    """Each invariant points at the file that holds it."""
-    named = set(re.findall(r"`(tests/[\w/.]+)`", ARCHITECTURE))
+@pytest.mark.parametrize("document", ["ARCHITECTURE.md", "docs/reliability.md"])
+def test_a_document_names_tests_that_exist(document: str) -> None:
+    """Each invariant, and each failure that is survived, points at the file that holds it."""
+    named = set(re.findall(r"`(tests/[\w/.]+)`", (ROOT / document).read_text("utf-8")))
     assert named
     assert [path for path in sorted(named) if not (ROOT / path).exists()] == []
+
+
+def test_every_failure_mode_has_its_test() -> None:
+    """Each row of the page's tables ends with the test that holds it."""
+    text = (ROOT / "docs/reliability.md").read_text("utf-8")
+    rows = [line for line in text.splitlines() if line.startswith("| ") and not line.endswith("| held by |")]
+    assert len(rows) >= 20
+    assert [row for row in rows if not re.search(r"`tests/[\w/.]+` \|$", row)] == []
 
 
 @pytest.mark.parametrize(

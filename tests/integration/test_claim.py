@@ -78,6 +78,18 @@ def test_a_second_entry_is_dropped_while_the_first_one_runs(
     assert rq_leftovers(deployment, job_id) == []
 
 
+def test_a_job_that_waits_for_its_next_attempt_is_not_run_before(deployment: Deployment, client: FlaskClient) -> None:
+    """A worker that was frozen, or a hand, may leave an entry in the queue; the delay holds all the same."""
+    job_id = submit(client, task="try_again_later")
+    work_off(deployment)
+    before = our_hash(deployment, job_id)
+    assert before[b"status"] == b"queued"
+    put_into_queue(deployment, job_id)
+    work_off(deployment)
+    assert our_hash(deployment, job_id) == before
+    assert rq_leftovers(deployment, job_id) == []
+
+
 def test_an_id_that_we_know_nothing_of_is_dropped(deployment: Deployment, client: FlaskClient) -> None:
     """Its hash is gone, so nobody waits for it: it does not run, and the next job does."""
     forgotten = submit(client, n=2)

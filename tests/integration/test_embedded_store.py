@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 import redis
 
-from aj.local.embedded import KEEPER, is_kept
-from aj.local.locks import has_owner
+from aj.local.embedded import KEEPER, USERS, is_kept
+from aj.local.locks import has_owner, is_in_use
 from aj.local.server import SERVER_LOCK, ask, socket_of, start_server, url_of
 from tests.support.processes import clean_env
 from tests.support.waiting import wait_until
@@ -22,8 +22,13 @@ USER = """
 import os, signal, sys
 signal.signal(signal.SIGINT, signal.SIG_DFL)  # a shell's background job, which the tests may be, ignores it
 from aj.local.embedded import ensure_store
+from aj.local.watch import watch_store
 from aj.settings import Settings
-print(ensure_store(Settings.from_env(os.environ), os.environ).redis_url, flush=True)
+settings = Settings.from_env(os.environ)
+print(ensure_store(settings, os.environ).redis_url, flush=True)
+if "watch" in sys.argv:
+    os.chdir("/")
+    watch_store(settings, os.environ)
 if "fork" in sys.argv:
     child = os.fork()
     if child:
@@ -85,6 +90,14 @@ def use(folder: Path) -> Iterator[Callable[..., User]]:
 
 def pid_in(lock_file: Path) -> int:
     return int(lock_file.read_text(encoding="ascii"))
+
+
+def pid_or_none(lock_file: Path) -> int | None:
+    """As `pid_in`; None where the file has just been made or emptied."""
+    try:
+        return pid_in(lock_file)
+    except (ValueError, FileNotFoundError):
+        return None
 
 
 def is_gone(folder: Path) -> bool:
@@ -155,6 +168,50 @@ def test_a_killed_keeper_leaves_no_server_behind(folder: Path, use: Callable[...
     assert store_of(folder).get("kept") == b"yes"
     assert pid_in(folder / KEEPER) != keeper
     assert has_owner(folder / KEEPER)
+
+
+def test_a_user_that_watches_starts_the_store_again_after_its_keepers_death(
+    folder: Path, use: Callable[..., User]
+) -> None:
+    """With its data, and although every user found the store running and none of them starts anew."""
+    users = [use("watch"), use("watch"), use()]
+    for user in users:
+        user.said()
+    store_of(folder).set("kept", "yes")
+    keeper = pid_in(folder / KEEPER)
+    os.kill(keeper, signal.SIGKILL)
+    wait_until(lambda: is_kept(folder) and pid_or_none(folder / KEEPER) not in (None, keeper), what="another keeper")
+    wait_until(lambda: ask(folder, b"PING") == b"+PONG\r\n", what="its answer")
+    assert store_of(folder).get("kept") == b"yes"
+
+
+def test_a_user_that_watches_goes_on_after_the_keeper_gave_up(folder: Path, use: Callable[..., User]) -> None:
+    """A keeper ends after several crashes in a row, or one at the start; the cause may pass."""
+    use("watch").said()
+    keeper = pid_in(folder / KEEPER)
+    crashed: set[int] = set()
+
+    def is_given_up() -> bool:
+        server = pid_or_none(folder / SERVER_LOCK)
+        if server is not None and server not in crashed and ask(folder, b"PING") == b"+PONG\r\n":
+            crashed.add(server)
+            os.kill(server, signal.SIGKILL)
+        return pid_or_none(folder / KEEPER) not in (None, keeper)
+
+    wait_until(is_given_up, within_s=30, what="another keeper")
+    wait_until(lambda: ask(folder, b"PING") == b"+PONG\r\n", what="the answer of a server that is let live")
+
+
+def test_a_user_that_watches_gets_an_empty_store_where_the_folder_was_deleted(
+    folder: Path, use: Callable[..., User]
+) -> None:
+    """Who deletes the data while all runs gets what he asked for, and the new store is in use like the old one."""
+    use("watch").said()
+    store_of(folder).set("kept", "yes")
+    folder.rename(folder.with_name("deleted"))
+    wait_until(lambda: ask(folder, b"PING") == b"+PONG\r\n", what="another store")
+    assert store_of(folder).get("kept") is None
+    assert is_in_use(folder / USERS)
 
 
 def test_a_server_without_a_keeper_makes_room_for_one_that_has(folder: Path, use: Callable[..., User]) -> None:

@@ -18,8 +18,13 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from gunicorn.app.wsgiapp import WSGIApplication  # type: ignore[import-untyped]
+from gunicorn.config import Config  # type: ignore[import-untyped]
 
 from aj import clock
+from aj.local import gunicorn_conf
+from aj.settings import Settings
+from hooksink.__main__ import options
 from hooksink.receipts import Receipt, parse_line
 
 ROOT = Path(__file__).parents[2]
@@ -185,7 +190,7 @@ def test_a_wrong_setting_ends_the_process_with_one_line(
         check=False,
     )
     assert ended.returncode == 2
-    assert ended.stderr.decode().startswith(f"{variable} is ")
+    assert ended.stderr.decode().startswith(f"hooksink: {variable} is ")
     assert ended.stderr.count(b"\n") == 1
 
 
@@ -204,6 +209,44 @@ def test_the_module_serves_on_the_port_of_the_settings(tmp_path: Path) -> None:
     finally:
         process.terminate()
         process.wait(DEADLINE_S)
+
+
+def test_the_module_serves_with_the_apis_options() -> None:
+    """They are spelled out, since the receiver imports nothing of what starts processes; here they are compared."""
+    command = ["gunicorn", *options(Settings())]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", command)
+        served = WSGIApplication("%(prog)s").cfg
+    asked = Config()
+    for name in set(gunicorn_conf.__dict__) & set(served.settings) - {"bind", "on_starting", "post_worker_init"}:
+        asked.set(name, getattr(gunicorn_conf, name))
+        assert served.settings[name].get() == asked.settings[name].get(), name
+    assert served.bind == ["127.0.0.1:8141"]
+    assert served.control_socket_disable
+
+
+def test_an_older_gunicorn_is_not_asked_for_what_it_has_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would refuse the option, and its control socket is none."""
+    monkeypatch.setattr("hooksink.__main__.make_settings", dict)
+    assert "--no-control-socket" not in options(Settings())
+
+
+@pytest.mark.parametrize(("argument", "code"), [("--help", 0), ("--port=1", 2), ("other:app", 2)])
+def test_the_module_explains_itself_and_refuses_what_it_does_not_know(argument: str, code: int, tmp_path: Path) -> None:
+    """An option that is silently passed by would be taken for one that works."""
+    ended = subprocess.run(
+        [sys.executable, "-m", "hooksink", argument],
+        cwd=tmp_path,
+        env=environment(tmp_path),
+        capture_output=True,
+        text=True,
+        timeout=DEADLINE_S,
+        check=False,
+    )
+    assert ended.returncode == code
+    assert "usage: python -m hooksink" in ended.stdout + ended.stderr
+    assert ("AJ_HOOKSINK_PORT" in ended.stdout) == (code == 0)
+    assert not (tmp_path / "hook.log").exists()
 
 
 def test_an_import_reads_no_environment(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from aj.job import CallbackState
-from aj.store import Attempt, Delivery, Outbox
+from aj.store import Attempt, Delivery, Keys, Outbox
 from aj.store.outbox import HOST_SHARE
 from tests.conftest import Deployment
 from tests.support.deliveries import deliveries, ended, outbox_indexes, outbox_of
@@ -40,6 +40,11 @@ def claim_one(outbox: Outbox, lease_s: float = LEASE_S) -> Delivery:
     claimed, _ = outbox.claim(1, lease_s)
     assert len(claimed) == 1
     return claimed[0]
+
+
+def has_answered(deployment: Deployment, *hosts: str) -> None:
+    for host in hosts:
+        deployment.redis.set(Keys(deployment.settings.prefix).answers(host), 1, ex=600)
 
 
 def test_a_claimed_delivery_is_nobody_elses(outbox: Outbox, owe: Callable[..., str]) -> None:
@@ -104,8 +109,9 @@ def test_a_record_that_is_sent_twice_counts_once(
     assert outbox_indexes(deployment) == []
 
 
-def test_a_host_gets_its_share_and_no_more(outbox: Outbox, owe: Callable[..., str]) -> None:
+def test_a_host_gets_its_share_and_no_more(deployment: Deployment, outbox: Outbox, owe: Callable[..., str]) -> None:
     """Over all deliverers together; each record frees one place."""
+    has_answered(deployment, "127.0.0.1")
     for _ in range(HOST_SHARE + 3):
         owe()
     first, _ = outbox.claim(100, LEASE_S)
@@ -124,8 +130,55 @@ def test_a_full_host_does_not_hide_another(outbox: Outbox, owe: Callable[..., st
     assert claim_one(outbox).job_id == job_id
 
 
-def test_a_claim_takes_no_more_than_it_asked_for(outbox: Outbox, owe: Callable[..., str]) -> None:
+def test_a_host_that_has_not_answered_gets_one_at_a_time(outbox: Outbox, owe: Callable[..., str]) -> None:
+    """Its first answer opens its share, and an attempt without one closes it again."""
+    for _ in range(HOST_SHARE + 3):
+        owe()
+    first = claim_one(outbox)
+    assert not first.host_answers
+    assert outbox.claim(100, LEASE_S)[0] == []
+    outbox.record(first, Attempt(CallbackState.PENDING, 500, 1, 100.0))
+    second = outbox.claim(100, LEASE_S)[0]
+    assert len(second) == HOST_SHARE
+    assert all(each.host_answers for each in second)
+    for each in second:
+        outbox.record(each, Attempt(CallbackState.PENDING, None, 1, 100.0))
+    assert len(outbox.claim(100, LEASE_S)[0]) == 1
+
+
+def test_hosts_that_have_not_answered_share_what_they_are_given(
+    deployment: Deployment, outbox: Outbox, owe: Callable[..., str]
+) -> None:
+    """One that answers is not behind them, and the claim does not call for an immediate repeat."""
+    for number in range(2, 9):
+        owe(f"http://127.0.0.{number}:9/hook")
+    has_answered(deployment, "127.0.0.1")
+    living = owe()
+    first, _ = outbox.claim(100, LEASE_S, 3)
+    assert [each.host_answers for each in first] == [False] * 3 + [True]
+    assert first[-1].job_id == living
+    second, next_in_s = outbox.claim(100, LEASE_S, 0)
+    assert second == []
+    assert next_in_s == pytest.approx(LEASE_S, abs=5)
+
+
+def test_hosts_take_turns(outbox: Outbox, owe: Callable[..., str]) -> None:
+    """One with many deliveries that have long been due does not come first for ever."""
+    many = [owe() for _ in range(3)]
+    one = owe("http://127.0.0.2:9/hook")
+    order = []
+    for _ in range(3):
+        claimed = claim_one(outbox)
+        order.append(claimed.job_id)
+        outbox.record(claimed, Attempt(CallbackState.PENDING, None, 1, 100.0))
+    assert order == [many[0], one, many[1]]
+
+
+def test_a_claim_takes_no_more_than_it_asked_for(
+    deployment: Deployment, outbox: Outbox, owe: Callable[..., str]
+) -> None:
     """What a deliverer has no hands for stays for another one."""
+    has_answered(deployment, *(f"127.0.0.{number}" for number in range(1, 4)))
     for last in (1, 1, 2, 2, 3):
         owe(f"http://127.0.0.{last}:9/hook")
     taken = [len(outbox.claim(2, LEASE_S)[0]) for _ in range(4)]

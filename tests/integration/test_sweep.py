@@ -97,6 +97,22 @@ def test_after_the_store_was_away_workers_get_a_whole_lease(deployment: Deployme
     assert document(client, job_id)["status"] == "running"
 
 
+def test_after_the_store_s_clock_leapt_workers_get_a_whole_lease(deployment: Deployment, client: FlaskClient) -> None:
+    """A host that slept, a store that hung and a clock that was set look alike: leases end that nobody could renew.
+    Once the lease is over after that, who has not renewed is judged."""
+    job_id = submit(client, n=3)
+    sweep = make_sweep(deployment)
+    sweep.once()
+    take_and_vanish(deployment)
+    assert sweep._looked_ms is not None
+    sweep._looked_ms -= 3600 * 1000
+    sweep.once()
+    assert document(client, job_id)["status"] == "running"
+    sweep._in_touch_since_s -= deployment.settings.lease_s
+    sweep.once()
+    assert document(client, job_id)["error"]["type"] == "lost"
+
+
 def test_a_late_outcome_of_a_lost_job_changes_nothing(deployment: Deployment, client: FlaskClient) -> None:
     """A worker that was cut off comes back with a result; the final status stands, in our hash and in RQ's."""
     job_id = submit(client, n=3)
@@ -106,7 +122,8 @@ def test_a_late_outcome_of_a_lost_job_changes_nothing(deployment: Deployment, cl
     before = document(client, job_id)
     late = _attempt(deployment, client, Claim(job_id, execution.decode()))
     late.decide(Outcome.succeeded(b"9"))
-    late.end([("SET", "must-not-be-written", "1")])
+    with pytest.raises(Fenced):
+        late.end([("SET", "must-not-be-written", "1")])
     assert document(client, job_id) == before
     assert rq_status(deployment, job_id) == "failed"
     assert deployment.redis.get("must-not-be-written") is None

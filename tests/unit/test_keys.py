@@ -19,7 +19,7 @@ ALL = [
     KEYS.hosts,
     KEYS.due("127.0.0.1"),
     KEYS.busy("127.0.0.1"),
-    KEYS.failing("127.0.0.1"),
+    KEYS.answers("127.0.0.1"),
     KEYS.active,
     KEYS.leases,
     KEYS.delayed,

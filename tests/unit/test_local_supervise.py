@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import os
 import signal
-import socket
 import sys
 from collections.abc import Iterator
 
 import pytest
 
-from aj.errors import SettingsError
-from aj.local.supervise import Ended, Group, Stopped, listens, refuse_busy
+from aj.local import supervise
+from aj.local.supervise import Ended, Group, Stopped
 
 STUBBORN = "import signal, time; signal.signal(15, lambda *_: print('asked', flush=True)); print('up'); time.sleep(60)"
+
+SLOW = "import signal, time; signal.signal(15, lambda *_: time.sleep(1) or exit()); print('up'); time.sleep(60)"
 
 
 @pytest.fixture
@@ -74,17 +75,16 @@ def test_a_terminals_interrupt_does_not_reach_the_processes(group: Group, told: 
     assert group.watch(lambda: ("a", "True") in told, 10)
 
 
-def test_a_busy_port_is_named_with_the_setting_that_moves_it() -> None:
-    """Before anything is started; two of ours on one port are found out as well."""
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-        assert listens("127.0.0.1", port)
-        with pytest.raises(SettingsError, match=f"127.0.0.1 port {port} .*set AJ_PORT to another port"):
-            refuse_busy([("127.0.0.1", port, "AJ_PORT")])
-    refuse_busy([("127.0.0.1", port, "AJ_PORT")])
-    assert not listens("127.0.0.1", port)
-    with pytest.raises(SettingsError, match="AJ_HOOKSINK_PORT"):
-        refuse_busy([("127.0.0.1", port, "AJ_PORT"), ("127.0.0.1", port, "AJ_HOOKSINK_PORT")])
+def test_a_process_that_takes_its_time_to_stop_is_named(
+    group: Group, told: list[tuple[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who looks at a silent screen should know what is waited for."""
+    monkeypatch.setattr(supervise, "REMIND_S", 0.0)
+    monkeypatch.setattr(supervise, "TICK_S", 0.01)
+    start(group, "slow", SLOW)
+    assert group.watch(lambda: ("slow", "up") in told, 10)
+    group.stop("slow")
+    assert told[1:] == [("slow", "(asked to stop 0 s ago; waiting for its end)")]
 
 
 def test_a_supervisor_under_nohup_outlives_its_terminal() -> None:

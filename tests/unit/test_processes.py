@@ -1,9 +1,10 @@
-"""A child that asked for it dies with its parent, however that dies."""
+"""A child that asked for it dies with its parent, however that dies; Ctrl-C ends a program that is being loaded."""
 
 from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from aj.processes import die_with_parent
-from tests.support.processes import Running, running
+from aj.processes import die_with_parent, ends_with_parent
+from tests.support.processes import Running, clean_env, running
 from tests.support.waiting import wait_until
 
 linux_only = pytest.mark.skipif(sys.platform != "linux", reason="the kernel's promise is Linux's")
@@ -101,7 +102,7 @@ def test_the_signal_is_the_one_that_was_asked_for(tmp_path: Path) -> None:
 def test_a_parent_that_was_gone_before_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The kernel sends nothing for a death before it was asked, so the child sends the signal itself."""
     sent: list[tuple[int, int]] = []
-    monkeypatch.setattr("aj.processes.ctypes.CDLL", lambda *_, **__: FakeKernel([]))
+    monkeypatch.setattr("aj.processes._LIBC", FakeKernel([]))
     monkeypatch.setattr("aj.processes.os.kill", lambda pid, sig: sent.append((pid, sig)))
     die_with_parent(os.getppid() + 1, signal.SIGTERM)
     assert sent == [(os.getpid(), signal.SIGTERM)]
@@ -112,7 +113,7 @@ def test_a_parent_that_lives_is_left_to_the_kernel(monkeypatch: pytest.MonkeyPat
     """One call of `prctl`, with the number of PR_SET_PDEATHSIG, and no signal."""
     calls: list[tuple[int, ...]] = []
     sent: list[tuple[int, int]] = []
-    monkeypatch.setattr("aj.processes.ctypes.CDLL", lambda *_, **__: FakeKernel(calls))
+    monkeypatch.setattr("aj.processes._LIBC", FakeKernel(calls))
     monkeypatch.setattr("aj.processes.os.kill", lambda pid, sig: sent.append((pid, sig)))
     die_with_parent(os.getppid(), signal.SIGKILL)
     assert calls == [(1, 9, 0, 0, 0)]
@@ -124,10 +125,53 @@ def test_elsewhere_nothing_happens(monkeypatch: pytest.MonkeyPatch) -> None:
     sent: list[tuple[int, int]] = []
     calls: list[tuple[int, ...]] = []
     monkeypatch.setattr("aj.processes.sys.platform", "darwin")
-    monkeypatch.setattr("aj.processes.ctypes.CDLL", lambda *_, **__: FakeKernel(calls))
+    monkeypatch.setattr("aj.processes._LIBC", FakeKernel(calls))
     monkeypatch.setattr("aj.processes.os.kill", lambda pid, sig: sent.append((pid, sig)))
     die_with_parent(os.getppid() + 1, signal.SIGKILL)
+    assert ends_with_parent() is None
     assert (calls, sent) == ([], [])
+
+
+@linux_only
+@pytest.mark.parametrize(("parent_died", "code"), [(False, 0), (True, 1)])
+def test_a_program_whose_starter_died_first_is_not_begun(
+    monkeypatch: pytest.MonkeyPatch, parent_died: bool, code: int
+) -> None:
+    """A signal would meet the starter's handlers, so that the copy of the starter ends before it is the program."""
+    monkeypatch.setattr("aj.processes._LIBC", FakeKernel([]))
+    apply = ends_with_parent()
+    assert apply is not None
+    child = os.fork()
+    if child == 0:
+        if parent_died:
+            monkeypatch.setattr("aj.processes.os.getppid", lambda: 1)
+        apply()
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == code
+
+
+# What Ctrl-C does in a program that asked for a silent end while a slow module is loaded.
+LOADING = """
+import os, signal, sys
+from aj.processes import die_at_interrupt
+
+if sys.argv[1] == "ignored":
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+else:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+die_at_interrupt()
+os.kill(os.getpid(), signal.SIGINT)
+print("lives")
+"""
+
+
+@pytest.mark.parametrize(("before", "code", "said"), [("python's", -signal.SIGINT, ""), ("ignored", 0, "lives\n")])
+def test_an_interrupt_ends_without_a_word_unless_it_is_ignored(before: str, code: int, said: str) -> None:
+    """No traceback; and a background job is not ended by a Ctrl-C that is meant for another."""
+    done = subprocess.run(
+        [sys.executable, "-c", LOADING, before], env=clean_env({}), capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (code, said, "")
 
 
 class FakeKernel:

@@ -1,6 +1,6 @@
 -- Records an attempt to deliver, and when the next one is due if there is to be one.
 -- KEYS  1 delivery hash  2 job hash  3 hosts with work  4 due deliveries of the host  5 its busy ones
---       6 mark of a host that does not answer
+--       6 mark of a host that answers
 -- ARGV  1 job id  2 token of the claim  3 state after the attempt  4 HTTP status ('' for no answer)
 --       5 delay before the next attempt, ms  6 host  7 most at a time for one host
 --       8 news channel, told where the host has more that is due soon  9 attempts to show  10 life of the mark, s
@@ -15,9 +15,9 @@ local log = redis.call('HGET', KEYS[1], 'log')
 redis.call('HSET', KEYS[1], 'log', log and #log < 30000 and log .. ', ' .. ARGV[11] or ARGV[11])
 local fields = {'callback_state', ARGV[3], 'callback_attempts', ARGV[9]}
 if ARGV[4] == '' then
-    redis.call('SET', KEYS[6], 1, 'EX', ARGV[10])
-else
     redis.call('DEL', KEYS[6])
+else
+    redis.call('SET', KEYS[6], 1, 'EX', ARGV[10])
     table.insert(fields, 'callback_last_status')
     table.insert(fields, ARGV[4])
 end

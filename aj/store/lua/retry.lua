@@ -4,6 +4,9 @@
 --       then RQ's commands, which push the job into its queue where there is no delay
 -- Returns 'yes', 'done' where this execution has done it before, or 'fenced'
 local verdict = may_end(KEYS[1], KEYS[2], ARGV[1], ARGV[2], ARGV[3])
+if verdict == 'done' and redis.call('HGET', KEYS[1], 'status') ~= 'queued' then
+    return 'fenced'
+end
 if verdict ~= 'yes' then
     return verdict
 end

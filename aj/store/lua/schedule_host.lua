@@ -1,17 +1,18 @@
--- How many deliveries a host may hold at a time: its share, or one while it does not answer.
-local function share_of(failing, share)
-    return redis.call('EXISTS', failing) == 1 and 1 or share
+-- How many deliveries a host may hold at a time: its share, or one where it has not answered lately.
+local function share_of(answers, share)
+    return redis.call('EXISTS', answers) == 1 and share or 1
 end
 
 -- Notes when a host has work next: when its first delivery is due, or, while its share is taken, when the first
--- lease ends. A record of an attempt frees a place and calls this again.
+-- lease ends. A record of an attempt frees a place and calls this again. A host that has had its turn stands behind
+-- the others, however long its deliveries have been due: else one with many of them would always be the first.
 local function schedule_host(hosts, due, busy, host, share)
     local first = redis.call('ZRANGE', due, 0, 0, 'WITHSCORES')
     if not first[1] then
         redis.call('ZREM', hosts, host)
         return
     end
-    local at = tonumber(first[2])
+    local at = math.max(tonumber(first[2]), now_ms())
     if redis.call('ZCARD', busy) >= share then
         local lease = redis.call('ZRANGE', busy, 0, 0, 'WITHSCORES')
         at = math.max(at, tonumber(lease[2]))

@@ -1,0 +1,25 @@
+"""Which keys of a deployment stay in the store for ever. Looks and changes nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import redis
+
+INDEXES = ("active", "leases", "delayed", "ended:succeeded", "ended:failed", "out:hosts")
+
+
+def leaked_keys(client: redis.Redis, prefix: str) -> list[str]:
+    """Keys without a time to live that `aj/store/keys.py` does not allow to have none."""
+    found: Any = client.scan_iter(f"{prefix}:*", count=1000)
+    return [key.decode() for key in sorted(set(found)) if client.ttl(key) == -1 and not _may_stay(client, key, prefix)]
+
+
+def _may_stay(client: redis.Redis, key: bytes, prefix: str) -> bool:
+    """Active jobs, pending deliveries, and the sorted sets that list them."""
+    kind = key.decode().removeprefix(f"{prefix}:")
+    if kind.startswith("job:"):
+        return client.hget(key, "status") in (b"queued", b"running")
+    if kind.startswith("out:job:"):
+        return client.hget(key, "state") is None
+    return kind in INDEXES or kind.startswith("out:due:")
