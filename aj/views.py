@@ -75,11 +75,12 @@ def submit_job() -> Response:
     found, wait_s = _waited(accepted.job_id, lambda job: job.status.is_final)
     if found is not None and found.job is not None and found.job.status.is_final:
         answer = _document(found)
+        answer.headers["Location"] = url_for(".status", job_id=accepted.job_id)
     else:
         answer = _json(to_json({"job_id": accepted.job_id, "status": "queued"}), 202)
+        answer.headers["Location"] = url_for(".status", job_id=accepted.job_id)
         answer.headers["Retry-After"] = _retry_after(accepted.outlook if found is None else found.outlook)
         answer.headers["Cache-Control"] = "no-store"
-    answer.headers["Location"] = url_for(".status", job_id=accepted.job_id)
     if accepted.replayed:
         answer.headers["Idempotent-Replayed"] = "true"
     return _preferred(answer, found, wait_s)
