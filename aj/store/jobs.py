@@ -23,6 +23,8 @@ from aj.store.scripts import Script, flattened
 
 # A little less than a request waits for its two tries.
 GIVE_UP_MS = int(2 * REPLY_TIMEOUT_S * 1000) - 200
+# An answer that took longer says too little of the store's clock.
+QUICK_MS = 100
 
 
 class Fenced(AjError):
@@ -91,7 +93,7 @@ class Jobs:
 
     def __init__(self, client: Client, keys: Keys) -> None:
         self._client, self._keys = client, keys
-        # How far the store's clock is ahead of ours, as its last answer showed.
+        # How far the store's clock is ahead of ours, as its last quick answer showed.
         self._ahead_ms: int | None = None
         self._submit = Script(client, "pace", "submit")
         self._find = Script(client, "pace", "find")
@@ -127,9 +129,14 @@ class Jobs:
         args += [self._latest_ms(), len(fields), *fields]
         name = self._keys.rq_name(submission.task)
         args += flattened(_enqueue_commands(queue, job_id, name, submission, place))
+        asked_ms = clock.now_ms()
         verdict, standing_id, now_ms, *about_pace = self._submit(keys, args)
-        self._ahead_ms = now_ms - clock.now_ms()
+        answered_ms = clock.now_ms()
+        if answered_ms - asked_ms <= QUICK_MS:
+            self._ahead_ms = now_ms - answered_ms
         if verdict == b"late":
+            # It is late, or our idea of the store's clock is wrong: the next quick answer gives a new one.
+            self._ahead_ms = None
             raise StoreUnavailable(AWAY)
         return Verdict(verdict.decode()), standing_id.decode(), outlook_from(about_pace)
 

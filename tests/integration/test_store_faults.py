@@ -14,10 +14,14 @@ from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from aj.clock import monotonic_s
+from aj.errors import StoreUnavailable
+from aj.job import Submission, new_job_id
 from aj.local.embedded import ServerProcess, start_server
 from aj.local.server import socket_of
+from aj.store import Place, Verdict
 from tests.conftest import Deployment
 from tests.support.cutting_proxy import cutting_proxy
+from tests.support.inside import jobs_of
 from tests.support.jobs import document, run, submit, work_off
 from tests.support.own_store import all_that_is_stored, deployment_on
 from tests.support.waiting import wait_until
@@ -200,3 +204,15 @@ def test_a_store_that_forgot_its_scripts_is_taught_again(store_alone: Breakable)
     submit(client, n=1)
     deployment.redis.script_flush()
     assert run(deployment, client, n=5)["result"] == 25
+
+
+def test_a_wrong_idea_of_the_stores_clock_costs_one_answer(deployment: Deployment) -> None:
+    """As after the store's clock was set back and forth: the next submission is judged by a new idea, or by none."""
+    jobs = jobs_of(deployment)
+    jobs._ahead_ms = -3_600_000
+    place = Place(deployment.queue, timeout_s=10, result_ttl_s=10, max_queued=10)
+    with pytest.raises(StoreUnavailable):
+        jobs.submit(new_job_id(1), Submission("square", {"n": 5}), place, None)
+    assert deployment.queued() == 0
+    assert jobs.submit(new_job_id(1), Submission("square", {"n": 5}), place, None)[0] is Verdict.CREATED
+    assert abs(jobs._ahead_ms or 0) < 1000
