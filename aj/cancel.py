@@ -48,8 +48,8 @@ class Cancel:
 
     def _end_queued(self, job: Job, now_ms: int) -> None:
         ended = job.ended(Outcome.cancelled(), now_ms, self.settings.result_ttl_s)
-        ttls_s = (self.settings.result_ttl_s, self.settings.result_ttl_s + self.settings.tombstone_ttl_s)
-        self.control.cancel_queued(ended, ttls_s, webhook_of_end(ended, self.settings.callback_schedule_s))
+        webhook = webhook_of_end(ended, self.settings.callback_schedule_s)
+        self.control.cancel_queued(ended, self.settings.lives_s, webhook)
 
 
 def _judged(found: Found) -> Found:

@@ -188,6 +188,11 @@ class Settings:
                 f"AJ_RESULT_TTL_S, which is {self.result_ttl_s}"
             )
 
+    @property
+    def lives_s(self) -> tuple[int, int]:
+        """How long an ended job can be read, and how long its id is remembered, both from its end."""
+        return self.result_ttl_s, self.result_ttl_s + self.tombstone_ttl_s
+
     @classmethod
     def from_env(cls, environ: Mapping[str, str]) -> Settings:
         """Settings from environment variables.

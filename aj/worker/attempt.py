@@ -85,5 +85,5 @@ class JobAttempt:
         ended_ms = max(int((self._clock_offset_s + clock.monotonic_s()) * 1000), self.job.started_ms or 0)
         ended = self.job.ended(self._outcome, ended_ms, self._settings.result_ttl_s)
         webhook = webhook_of_end(ended, self._settings.callback_schedule_s, self._host_of)
-        ttls_s = (self._settings.result_ttl_s, self._settings.result_ttl_s + self._settings.tombstone_ttl_s)
+        ttls_s = self._settings.lives_s
         patiently(lambda: self._jobs.finish(self.claim, ended, ttls_s, webhook, commands), END_FOR_S)
