@@ -20,6 +20,7 @@ from aj.registry import Registry
 from aj.settings import Settings
 from aj.store import Claim, Fenced, Jobs, Webhook
 from aj.worker.attempt import END_FOR_S, SILENT_FOR_S, JobAttempt
+from tests.support.execution import Clock
 
 JOB_ID = "0192f0c1-2345-7abc-8def-0123456789ab"
 STARTED_MS = 1_796_000_001_000
@@ -84,18 +85,9 @@ class FakeJobs:
         self.finished.append((ended, claim.execution, ttls_s, webhook, commands))
 
 
-class Clock:
-    """The monotonic clock of all; waiting moves it and takes no time."""
-
-    def __init__(self) -> None:
-        self.now_s = 1000.0
-
-    def __call__(self) -> float:
-        return self.now_s
-
-
 @pytest.fixture(autouse=True)
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """The monotonic clock of all; waiting moves it and takes no time."""
     made = Clock()
 
     class Event:

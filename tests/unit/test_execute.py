@@ -14,19 +14,10 @@ from aj import TaskError, report_progress, task
 from aj.execute import LONGEST_DETAIL, Limits, Refused, execute, prepare
 from aj.job import ErrorType, Outcome, Status
 from aj.registry import Registry
+from tests.support.execution import Clock, error_of, raising
 
 LIMITS = Limits(timeout_s=5, max_result_bytes=100)
 SECRET = "hunter2"
-
-
-class Clock:
-    """The monotonic clock, moved by hand."""
-
-    def __init__(self) -> None:
-        self.now_s = 1000.0
-
-    def __call__(self) -> float:
-        return self.now_s
 
 
 @pytest.fixture(autouse=True)
@@ -38,20 +29,6 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 def run(call: Callable[[], Any], deadline_s: float = 1005.0, limits: Limits = LIMITS) -> Outcome:
     return execute(call, limits, deadline_s, lambda progress: None, "job 1")
-
-
-def raising(error: BaseException | type[BaseException]) -> Callable[[], Any]:
-    def call() -> Any:
-        raise error
-
-    return call
-
-
-def error_of(outcome: Outcome) -> tuple[str, str]:
-    """Type and detail of a failure."""
-    assert outcome.status is Status.FAILED
-    error = json.loads(outcome.body)
-    return error["type"], error["detail"]
 
 
 # -- what a task gives back --------------------------------------------------------------------------------

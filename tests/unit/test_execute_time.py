@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import Any
 
@@ -12,18 +11,9 @@ import aj.execute
 from aj import TaskError
 from aj.execute import Limits, TimedOut, execute
 from aj.job import ErrorType, Outcome, Status
+from tests.support.execution import Clock, error_of, raising
 
 SECRET = "hunter2"
-
-
-class Clock:
-    """The monotonic clock, moved by hand."""
-
-    def __init__(self) -> None:
-        self.now_s = 1000.0
-
-    def __call__(self) -> float:
-        return self.now_s
 
 
 @pytest.fixture(autouse=True)
@@ -36,20 +26,6 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 def run(call: Callable[[], Any]) -> Outcome:
     """The outcome of a call that begins at 1000 s and may take 5 s."""
     return execute(call, Limits(timeout_s=5, max_result_bytes=100), 1005.0, lambda progress: None, "job 1")
-
-
-def raising(error: BaseException | type[BaseException]) -> Callable[[], Any]:
-    def call() -> Any:
-        raise error
-
-    return call
-
-
-def error_of(outcome: Outcome) -> tuple[str, str]:
-    """Type and detail of a failure."""
-    assert outcome.status is Status.FAILED
-    error = json.loads(outcome.body)
-    return error["type"], error["detail"]
 
 
 def test_a_task_whose_time_is_over_timed_out(clock: Clock) -> None:

@@ -15,21 +15,13 @@ import pytest
 import aj.progress
 from aj import report_progress
 from aj.progress import LONGEST_MESSAGE, SHORTEST_INTERVAL_S, reporting_to
-
-
-class Clock:
-    """The monotonic clock, moved by hand."""
-
-    def __init__(self) -> None:
-        self.now_s = 50.0
-
-    def __call__(self) -> float:
-        return self.now_s
+from tests.support.execution import Clock
 
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
+    made.now_s = 50.0
     monkeypatch.setattr(aj.progress, "monotonic_s", made)
     return made
 
