@@ -47,9 +47,10 @@ class Cancel:
         raise StoreUnavailable("The job changes too quickly to be cancelled; try again.")
 
     def _end_queued(self, job: Job, now_ms: int) -> None:
-        ended = job.ended(Outcome.cancelled(), now_ms, self.settings.result_ttl_s)
+        lives_s = self.settings.lives_s(job.result_ttl_s)
+        ended = job.ended(Outcome.cancelled(), now_ms, lives_s[0])
         webhook = webhook_of_end(ended, self.settings.callback_schedule_s)
-        self.control.cancel_queued(ended, self.settings.lives_s, webhook)
+        self.control.cancel_queued(ended, lives_s, webhook)
 
 
 def _judged(found: Found) -> Found:

@@ -125,7 +125,10 @@ class Submission:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One job as it stands in the store. JSON members are bytes; times are ms since the epoch."""
+    """One job as it stands in the store. JSON members are bytes; times are ms since the epoch.
+
+    `result_ttl_s` is how long it can be read from its end on, None where its task says nothing of it.
+    """
 
     id: str
     status: Status
@@ -143,6 +146,7 @@ class Job:
     callback_url: str | None = None
     callback: Callback | None = None
     owner: str = ""
+    result_ttl_s: int | None = None
 
     def ended(self, outcome: Outcome, ended_ms: int, result_ttl_s: int) -> Job:
         """This job as it stands after its end."""

@@ -12,7 +12,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar, get_type_hints, overload
+from typing import Any, TypedDict, TypeVar, Unpack, get_type_hints, overload
 from urllib.parse import quote
 
 import pydantic
@@ -20,6 +20,7 @@ from pydantic_core import PydanticSerializationError
 
 from aj.errors import FieldError, Invalid, SettingsError
 from aj.job import to_json
+from aj.settings import LONGEST_TTL_S
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -35,9 +36,23 @@ _NOT_PLAIN = (inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.
 _CONFIG = pydantic.ConfigDict(extra="forbid", allow_inf_nan=False)
 
 
+class Options(TypedDict, total=False):
+    """What `@task` can be told; `task` says what each means."""
+
+    name: str | None
+    timeout_s: int | None
+    queue: str | None
+    retries: int
+    retry_delays_s: Sequence[float]
+    result_ttl_s: int | None
+
+
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A function with the name it is submitted by. `timeout_s` None means the deployment's default."""
+    """A function with the name it is submitted by. None as a number of seconds means the deployment's default.
+
+    Raises: SettingsError: an option is not what it may be.
+    """
 
     name: str
     function: Callable[..., Any]
@@ -45,7 +60,25 @@ class Task:
     timeout_s: int | None = None
     queue: str | None = None
     retries: int = 0
-    retry_delays_s: tuple[float, ...] = RETRY_DELAYS_S
+    retry_delays_s: Sequence[float] = RETRY_DELAYS_S
+    result_ttl_s: int | None = None
+
+    def __post_init__(self) -> None:
+        if not _NAME.fullmatch(self.name):
+            raise SettingsError(
+                f"task name {self.name!r} must be 1 to 100 letters, digits, dots, dashes or underscores"
+            )
+        delays_s = tuple(self.retry_delays_s)
+        object.__setattr__(self, "retry_delays_s", delays_s)
+        are_delays = all(isinstance(each, int | float) and 0 <= each < math.inf for each in delays_s)
+        for option, is_fine, accepted in (
+            ("timeout_s", _is_time(self.timeout_s), "a whole number of seconds, at least 1"),
+            ("result_ttl_s", _is_time(self.result_ttl_s, LONGEST_TTL_S), f"whole seconds, 1 to {LONGEST_TTL_S}"),
+            ("retries", type(self.retries) is int and 0 <= self.retries <= MOST_RETRIES, f"0 to {MOST_RETRIES}"),
+            ("retry_delays_s", are_delays and delays_s, "some seconds, none negative"),
+        ):
+            if not is_fine:
+                raise SettingsError(f"task {self.name!r}: {option} is {getattr(self, option)!r}; it must be {accepted}")
 
     def validate(self, members: Mapping[str, Any]) -> dict[str, Any]:
         """JSON `members` as this task's parameters, defaults filled in, in their JSON form again.
@@ -87,47 +120,24 @@ class Task:
 @overload
 def task(function: Function, /) -> Function: ...
 @overload
-def task(
-    *,
-    name: str | None = None,
-    timeout_s: int | None = None,
-    queue: str | None = None,
-    retries: int = 0,
-    retry_delays_s: Sequence[float] = RETRY_DELAYS_S,
-) -> Callable[[Function], Function]: ...
-def task(
-    function: Function | None = None,
-    /,
-    *,
-    name: str | None = None,
-    timeout_s: int | None = None,
-    queue: str | None = None,
-    retries: int = 0,
-    retry_delays_s: Sequence[float] = RETRY_DELAYS_S,
-) -> Function | Callable[[Function], Function]:
-    """Lets a plain function with annotated parameters be submitted as a job.
+def task(**options: Unpack[Options]) -> Callable[[Function], Function]: ...
+def task(function: Function | None = None, /, **options: Unpack[Options]) -> Function | Callable[[Function], Function]:
+    """Lets a plain function with annotated parameters be submitted as a job; the function stays as it is.
 
-    The function stays as it is and can be called directly. `timeout_s` is whole seconds, at least 1; `queue` must
-    be among the deployment's queues. A job that fails by an exception, by its time or by the death of its worker
-    runs again up to `retries` times, after `retry_delays_s` seconds each, of which the last serves all that follow.
-    Such a task must bear to be run twice.
+    `name`: what it is submitted by; the function's own where it is not given.
+    `timeout_s`: its time, whole seconds. `result_ttl_s`: how long an ended job can be read, whole seconds.
+    `queue`: one of the deployment's queues.
+    `retries`: how often a job runs again that fails by an exception, by its time or by the death of its worker,
+    after `retry_delays_s` seconds each, of which the last serves all that follow. Such a task must bear to be run
+    twice.
 
     Raises: SettingsError, at import: an option is wrong, a parameter cannot be typed or has a reserved name.
     """
 
     def mark(function: Function) -> Function:
-        title = name or str(getattr(function, "__name__", function))
-        if not _NAME.fullmatch(title):
-            raise SettingsError(f"task name {title!r} must be 1 to 100 letters, digits, dots, dashes or underscores")
-        if timeout_s is not None and (type(timeout_s) is not int or timeout_s < 1):
-            raise SettingsError(f"task {title!r}: timeout_s is {timeout_s!r}; it must be a whole number of seconds")
-        if type(retries) is not int or not 0 <= retries <= MOST_RETRIES:
-            raise SettingsError(f"task {title!r}: retries is {retries!r}; it must be from 0 to {MOST_RETRIES}")
-        delays_s = tuple(retry_delays_s)
-        if not delays_s or not all(isinstance(each, int | float) and 0 <= each < math.inf for each in delays_s):
-            raise SettingsError(f"task {title!r}: retry_delays_s is {delays_s!r}; it must hold seconds, none negative")
-        made = Task(title, function, _params_model(title, function), timeout_s, queue, retries, delays_s)
-        setattr(function, _MARK, made)
+        title = options.get("name") or str(getattr(function, "__name__", function))
+        given: dict[str, Any] = {option: value for option, value in options.items() if option != "name"}
+        setattr(function, _MARK, Task(title, function, _params_model(title, function), **given))
         return function
 
     return mark if function is None else mark(function)
@@ -172,6 +182,10 @@ class Registry:
 
     def __iter__(self) -> Iterator[Task]:
         return iter(self._tasks.values())
+
+
+def _is_time(value: Any, most_s: float = math.inf) -> bool:
+    return value is None or (type(value) is int and 1 <= value <= most_s)
 
 
 def _params_model(title: str, function: Callable[..., Any]) -> type[pydantic.BaseModel]:

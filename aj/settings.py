@@ -20,6 +20,7 @@ from aj.signature import decode_secret
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 DAY_S = 86_400
+LONGEST_TTL_S = 366 * DAY_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,9 +142,9 @@ class Settings:
     )
     queues: tuple[str, ...] = field(default=("q:jobs2",), metadata={"parse": _QUEUE_NAMES})
     workers: int = field(default=1, metadata={"parse": _parse_int(1, 256)})
-    result_ttl_s: int = field(default=DAY_S, metadata={"parse": _parse_int(1, 366 * DAY_S)})
+    result_ttl_s: int = field(default=DAY_S, metadata={"parse": _parse_int(1, LONGEST_TTL_S)})
     tombstone_ttl_s: int = field(default=7 * DAY_S, metadata={"parse": _parse_int(0, 3660 * DAY_S)})
-    idempotency_ttl_s: int = field(default=DAY_S, metadata={"parse": _parse_int(1, 366 * DAY_S)})
+    idempotency_ttl_s: int = field(default=DAY_S, metadata={"parse": _parse_int(1, LONGEST_TTL_S)})
     job_timeout_s: int = field(default=180, metadata={"parse": _parse_int(1, 30 * DAY_S)})
     lease_s: int = field(default=15, metadata={"parse": _parse_int(3, 3600)})
     max_body_bytes: int = field(default=65_536, metadata={"parse": _parse_int(2, 64 * 2**20)})
@@ -188,10 +189,13 @@ class Settings:
                 f"AJ_RESULT_TTL_S, which is {self.result_ttl_s}"
             )
 
-    @property
-    def lives_s(self) -> tuple[int, int]:
-        """How long an ended job can be read, and how long its id is remembered, both from its end."""
-        return self.result_ttl_s, self.result_ttl_s + self.tombstone_ttl_s
+    def lives_s(self, result_ttl_s: int | None = None) -> tuple[int, int]:
+        """How long an ended job can be read, and how long its id is remembered, both from its end.
+
+        `result_ttl_s` is what the job's task says of it.
+        """
+        readable_s = self.result_ttl_s if result_ttl_s is None else result_ttl_s
+        return readable_s, readable_s + self.tombstone_ttl_s
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str]) -> Settings:

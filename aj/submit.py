@@ -23,11 +23,15 @@ METADATA_MAX_BYTES = 4096
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """A submission that stands, now or since an earlier request with the same key."""
+    """A submission that stands, now or since an earlier request with the same key.
+
+    `result_ttl_s` is how long the result can be read once the job has ended.
+    """
 
     job_id: str
     replayed: bool
     outlook: Outlook = NOTHING_KNOWN
+    result_ttl_s: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,16 +52,19 @@ class Submit:
         place = Place(
             queue=task.queue or self.settings.queues[0],
             timeout_s=task.timeout_s or self.settings.job_timeout_s,
-            result_ttl_s=self.settings.result_ttl_s,
+            result_ttl_s=self.settings.lives_s(task.result_ttl_s)[0],
             max_queued=self.settings.max_queued,
+            result_ttl_is_own=task.result_ttl_s is not None,
         )
-        key = None if idempotency_key is None else Key(idempotency_key, self.settings.idempotency_ttl_s)
+        # A key that died before its job's result would start a second job while the first can still be read.
+        key_ttl_s = max(self.settings.idempotency_ttl_s, place.result_ttl_s)
+        key = None if idempotency_key is None else Key(idempotency_key, key_ttl_s)
         verdict, job_id, outlook = self.jobs.submit(new_job_id(clock.now_ms()), submission, place, key)
         if verdict is Verdict.FULL:
             raise QueueFull(f"{place.max_queued} jobs are waiting already; try again when some have run.")
         if verdict is Verdict.MISMATCH:
             raise KeyReused("A key stands for one payload: send the first payload again, or take a new key.")
-        return Accepted(job_id, verdict is Verdict.REPLAYED, outlook)
+        return Accepted(job_id, verdict is Verdict.REPLAYED, outlook, place.result_ttl_s)
 
     def _validated(self, members: Mapping[str, Any], owner: str) -> tuple[Submission, Task]:
         ours = {name: members.get(name) for name in RESERVED}

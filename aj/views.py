@@ -79,7 +79,8 @@ def submit_job() -> Response:
     else:
         answer = _json(to_json({"job_id": accepted.job_id, "status": "queued"}), 202)
         answer.headers["Location"] = url_for(".status", job_id=accepted.job_id)
-        answer.headers["Retry-After"] = _retry_after(accepted.outlook if found is None else found.outlook)
+        outlook = accepted.outlook if found is None else found.outlook
+        answer.headers["Retry-After"] = _retry_after(outlook, accepted.result_ttl_s)
         answer.headers["Cache-Control"] = "no-store"
     if accepted.replayed:
         answer.headers["Idempotent-Replayed"] = "true"
@@ -196,13 +197,14 @@ def _document(found: Found) -> Response:
     # Weak while the job is active, since the estimates in its document move and the tag does not.
     answer.set_etag(found.job.etag(), weak=not found.job.status.is_final)
     if not found.job.status.is_final:
-        answer.headers["Retry-After"] = _retry_after(found.outlook)
+        answer.headers["Retry-After"] = _retry_after(found.outlook, found.job.result_ttl_s)
     return answer
 
 
-def _retry_after(outlook: Outlook) -> str:
+def _retry_after(outlook: Outlook, result_ttl_s: int | None) -> str:
     """Never so long that the result may be gone when the caller comes back."""
-    return str(outlook.retry_after_s(most_late_s=current_api().settings.result_ttl_s / 2))
+    readable_s, _ = current_api().settings.lives_s(result_ttl_s)
+    return str(outlook.retry_after_s(most_late_s=readable_s / 2))
 
 
 def conditional(answer: Response) -> Response:

@@ -118,6 +118,7 @@ SENT: dict[str, Schema] = {
             "default": {"type": "boolean", "description": "Whether a submission without `task` means this one."},
             "queue": TEXT,
             "timeout_s": {"type": "integer", "minimum": 1},
+            "result_ttl_s": {"type": "integer", "minimum": 1},
             "retries": {"type": "integer", "minimum": 0},
             "parameters": {"type": "object", "description": "JSON Schema (2020-12) of the parameters."},
         },

@@ -22,6 +22,7 @@ def _entry(task: Task, registry: Registry, settings: Settings) -> dict[str, Any]
         **({"description": task.description} if task.description else {}),
         "queue": task.queue or settings.queues[0],
         "timeout_s": task.timeout_s or settings.job_timeout_s,
+        "result_ttl_s": settings.lives_s(task.result_ttl_s)[0],
         "retries": task.retries,
         **({"retry_delays_s": list(task.retry_delays_s)} if task.retries else {}),
         "parameters": task.schema,

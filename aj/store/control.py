@@ -48,9 +48,9 @@ class Control:
 
     def __init__(self, client: Client, keys: Keys) -> None:
         self._client, self._keys = client, keys
-        self._cancel_queued = Script(client, "pace", "end_job", "cancel_queued")
+        self._cancel_queued = Script(client, "pace", "lists", "end_job", "cancel_queued")
         self._ask_to_stop = Script(client, "ask_to_stop")
-        self._delete = Script(client, "delete")
+        self._delete = Script(client, "lists", "delete")
         self._redeliver = Script(client, "redeliver")
 
     def cancel_queued(self, ended: OurJob, ttls_s: tuple[int, int], webhook: Webhook | None) -> bool:
@@ -67,18 +67,17 @@ class Control:
 
     def delete(self, job_id: str, tombstone_ttl_s: int) -> str:
         """Forgets an ended job: `deleted`, or `active`, `expired` or `unknown`. Raises: StoreUnavailable."""
-        sets = [self._keys.ended(each) for each in Status if each.is_final]
-        names = [self._keys.job(job_id), self._keys.tombstone(job_id), *sets]
+        names = [self._keys.job(job_id), self._keys.tombstone(job_id)]
         names += [Job.key_for(job_id), Result.get_key(job_id)]  # type: ignore[no-untyped-call]
-        reply: bytes = self._delete(names, [job_id, tombstone_ttl_s * 1000, len(sets)])
+        reply: bytes = self._delete(names, [job_id, tombstone_ttl_s * 1000])
         return reply.decode()
 
     def page(self, wanted: Wanted, before_id: str | None, limit: int) -> Page:
         """Up to `limit` jobs older than `before_id`. Looks at a bounded number of entries, so a page of a rare kind
         may hold fewer and still have a next one. Raises: StoreUnavailable."""
-        names = [self._keys.ended(each) for each in wanted.statuses if each.is_final]
+        names = [self._keys.ended(each, wanted.owner) for each in wanted.statuses if each.is_final]
         if wanted.statuses & {Status.QUEUED, Status.RUNNING}:
-            names.append(self._keys.active)
+            names.append(self._keys.active_of(wanted.owner))
         start = "+" if before_id is None else f"({before_id}"
         with errors_converted(self._client.breaker), self._client.pipeline(transaction=False) as pipe:
             for name in names:

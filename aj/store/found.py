@@ -93,6 +93,7 @@ def job_from(job_id: str, fields: Mapping[bytes, bytes]) -> Job:
         attempt=number(b"attempt") or 0,
         metadata=fields.get(b"metadata"),
         owner=fields.get(b"owner", b"").decode(),
+        result_ttl_s=number(b"result_ttl_s"),
         progress=fields.get(b"progress"),
         outcome=fields.get(b"outcome"),
         callback_url=url.decode() if url is not None else None,

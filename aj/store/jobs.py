@@ -50,12 +50,16 @@ class Pulse(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where and for how long a job is kept: the queue, and its limits in seconds."""
+    """Where and for how long a job is kept: the queue, and its limits in seconds.
+
+    `result_ttl_is_own` says that the life of the result is the task's own, so that the job has to remember it.
+    """
 
     queue: str
     timeout_s: int
     result_ttl_s: int
     max_queued: int
+    result_ttl_is_own: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,11 +99,11 @@ class Jobs:
         self._client, self._keys = client, keys
         # How far the store's clock is ahead of ours, as its last quick answer showed.
         self._ahead_ms: int | None = None
-        self._submit = Script(client, "pace", "submit")
+        self._submit = Script(client, "pace", "lists", "submit")
         self._find = Script(client, "pace", "find")
         self._start = Script(client, "pace", "start")
         self._beat = Script(client, "beat")
-        self._finish = Script(client, "pace", "may_end", "end_job", "finish")
+        self._finish = Script(client, "pace", "lists", "may_end", "end_job", "finish")
         self._retry = Script(client, "pace", "may_end", "retry")
         self._progress = Script(client, "progress")
         self._pass_on = Script(client, "pass_on")
@@ -121,7 +125,9 @@ class Jobs:
             fields += ["callback_url", submission.callback_url]
         if submission.metadata is not None:
             fields += ["metadata", to_json(submission.metadata)]
-        keys = [self._keys.job(job_id), queue.key, self._keys.active, self._keys.leases, self._keys.delayed]
+        if place.result_ttl_is_own:
+            fields += ["result_ttl_s", place.result_ttl_s]
+        keys = [self._keys.job(job_id), queue.key, self._keys.leases, self._keys.delayed]
         keys.append(WORKERS_BY_QUEUE_KEY % place.queue)
         if key is not None:
             keys.append(self._keys.idempotency(submission.owner, key.text))
@@ -218,8 +224,8 @@ def end_of_job(
 ) -> tuple[list[str], list[Any]]:
     """KEYS and ARGV of `end_job.lua`, RQ's commands still to come."""
     host = webhook.host if webhook else ""
-    names = [keys.job(ended.id), keys.leases, keys.active, keys.tombstone(ended.id), keys.delivery(ended.id)]
-    names += [keys.hosts, keys.due(host), keys.ended(ended.status)]
+    names = [keys.job(ended.id), keys.leases, keys.tombstone(ended.id), keys.delivery(ended.id)]
+    names += [keys.hosts, keys.due(host)]
     words: list[Any] = [*claim.words, ended.status, ended.outcome, ended.ended_ms, *ttls_s]
     words += [webhook.body, host, webhook.due_ms] if webhook else ["", "", 0]
     return names, [*words, keys.news, length_of(ended)]

@@ -6,7 +6,11 @@
 | `<prefix>:tomb:<id>` | string | jobs | written at the end of the job; result TTL + tombstone TTL |
 | `<prefix>:idem:<digest>` | hash | jobs | the idempotency TTL from the submission |
 | `<prefix>:active` | sorted set of job ids | jobs | its last member's |
+| `<prefix>:active:<owner>` | sorted set of job ids | jobs | its last member's |
 | `<prefix>:ended:<status>` | sorted set of job ids | jobs | its last member's; a sweep takes out what has expired |
+| `<prefix>:ended:<status>:<owner>` | sorted set of job ids | jobs | the same |
+| `<prefix>:expiring` | sorted set of minutes | jobs | its last member's |
+| `<prefix>:expiring:<minute>` | list of ended jobs | jobs | until a sweep after that minute |
 | `<prefix>:leases` | sorted set: job id → end of lease, ms | jobs | its last member's |
 | `<prefix>:delayed` | sorted set: job id → due, ms | jobs | its last member's |
 | `<prefix>:pace:task:<task>` | string: lengths of the last 64 runs | jobs | 30 days from the last run |
@@ -22,7 +26,8 @@
 
 Without a time to live stand only active jobs, pending deliveries, and the sorted sets that index jobs and
 deliveries; each of these is gone when its last job or delivery is. Job ids are ordered by time, so a set of ids
-in which all scores are equal is ordered by time too, and pages of it are cut by id.
+in which all scores are equal is ordered by time too, and pages of it are cut by id. A job that has an owner is in the
+lists of its owner, and in `active`.
 """
 
 from __future__ import annotations
@@ -60,8 +65,16 @@ class Keys:
     def active(self) -> str:
         return f"{self.prefix}:active"
 
-    def ended(self, status: str) -> str:
-        return f"{self.prefix}:ended:{status}"
+    def active_of(self, owner: str) -> str:
+        """The active jobs of one caller; of all where `owner` is empty, since callers are not told apart then."""
+        return f"{self.active}:{owner}" if owner else self.active
+
+    def ended(self, status: str, owner: str = "") -> str:
+        return f"{self.prefix}:ended:{status}:{owner}" if owner else f"{self.prefix}:ended:{status}"
+
+    @property
+    def expiring(self) -> str:
+        return f"{self.prefix}:expiring"
 
     @property
     def changes(self) -> str:

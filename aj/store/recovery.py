@@ -10,7 +10,6 @@ from rq.exceptions import NoSuchJobError
 from rq.executions import Execution
 
 from aj.job import Job as OurJob
-from aj.job import Status
 from aj.store.client import Client, commands_of, errors_converted
 from aj.store.found import job_from
 from aj.store.keys import Keys
@@ -50,6 +49,7 @@ class Recovery:
         self._look = Script(client, "look_for_trouble")
         self._promote = Script(client, "pace", "promote")
         self._rescue = Script(client, "rescue")
+        self._forget_expired = Script(client, "lists", "forget_expired")
         self._scan_from = 0
 
     def look(self) -> Trouble:
@@ -125,24 +125,10 @@ class Recovery:
         return [job_id for job_id, exists in zip(ids, known, strict=True) if not exists]
 
     def forget_expired(self) -> None:
-        """Takes expired jobs out of the sets of ended jobs, the oldest first. Raises: StoreUnavailable."""
-        for name in (self._keys.ended(each) for each in Status if each.is_final):
-            for _ in range(MOST_BATCHES):
-                if not self._forget_batch(name):
-                    break
-
-    def _forget_batch(self, name: str) -> bool:
-        """Whether all of the oldest hundred had expired, so that there may be more."""
-        with errors_converted():
-            ids: Any = self._client.zrange(name, 0, MOST_AT_A_TIME - 1)
-            with self._client.pipeline(transaction=False) as pipe:
-                for job_id in ids:
-                    pipe.exists(self._keys.job(job_id.decode()))
-                exist = pipe.execute() if ids else []
-            expired = [job_id for job_id, exists in zip(ids, exist, strict=True) if not exists]
-            if expired:
-                self._client.zrem(name, *expired)
-        return len(expired) == MOST_AT_A_TIME
+        """Takes expired jobs out of the lists, those that expired first before the others. Raises: StoreUnavailable."""
+        for _ in range(MOST_BATCHES):
+            if not self._forget_expired([self._keys.expiring], [MOST_AT_A_TIME]):
+                break
 
     def _rq_job(self, job_id: str) -> Job | None:
         """RQ's part of a job, or None where there is none or it cannot be read."""

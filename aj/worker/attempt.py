@@ -46,6 +46,12 @@ class JobAttempt:
         self.job = job
         self._clock_offset_s = now_ms / 1000 - clock.monotonic_s()
 
+    @property
+    def lives_s(self) -> tuple[int, int]:
+        """How long the ended job can be read, and its id is remembered."""
+        assert self.job is not None
+        return self._settings.lives_s(self.job.result_ttl_s)
+
     def start(self, commands: list[tuple[Any, ...]]) -> None:
         """Takes the job. Raises: Fenced: it is not to be had. StoreUnavailable."""
         lease_s = self._settings.lease_s
@@ -83,7 +89,6 @@ class JobAttempt:
         assert self.job is not None
         assert self._outcome is not None
         ended_ms = max(int((self._clock_offset_s + clock.monotonic_s()) * 1000), self.job.started_ms or 0)
-        ended = self.job.ended(self._outcome, ended_ms, self._settings.result_ttl_s)
+        ended = self.job.ended(self._outcome, ended_ms, self.lives_s[0])
         webhook = webhook_of_end(ended, self._settings.callback_schedule_s, self._host_of)
-        ttls_s = self._settings.lives_s
-        patiently(lambda: self._jobs.finish(self.claim, ended, ttls_s, webhook, commands), END_FOR_S)
+        patiently(lambda: self._jobs.finish(self.claim, ended, self.lives_s, webhook, commands), END_FOR_S)

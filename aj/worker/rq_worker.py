@@ -201,7 +201,7 @@ class Worker(WorkLoop):
         with self.connection.pipeline() as pipe:
             if outcome.status is Status.SUCCEEDED:
                 self.increment_successful_job_count(pipe)
-                note_success(pipe, job, execution, self.name, self._settings.result_ttl_s)
+                note_success(pipe, job, execution, self.name, job.attempt.lives_s[0])
             else:
                 self.increment_failed_job_count(pipe)
                 if retry_in_s is None:

@@ -1,10 +1,9 @@
-"""Cancel, delete, list, bare result, deliveries and sending again."""
+"""Cancel, delete, bare result, deliveries and sending again."""
 
 from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -12,11 +11,8 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from aj.egress import host_of
 from aj.job import Outcome
-from aj.registry import Registry
-from aj.store import Fenced, Jobs, Keys, Recovery, connect
-from aj.worker.sweep import Sweep
+from aj.store import Fenced, Keys
 from tests.conftest import Deployment
 from tests.support.deliveries import delivering, ended, wait_for_state
 from tests.support.inside import attempt_at, rq_leftovers, starts
@@ -120,57 +116,6 @@ def test_an_active_job_cannot_be_deleted(client: FlaskClient) -> None:
     assert client.delete(f"/jobs/{submit(client, n=5)}").status_code == 409
 
 
-def test_the_list_is_newest_first_and_pages_are_stable(deployment: Deployment, client: FlaskClient) -> None:
-    """What comes in between two pages stands before the first one, and moves nothing."""
-    ids = [submit(client, n=n) for n in range(5)]
-    first = client.get("/jobs?limit=2")
-    submit(client, n=9)
-    second = client.get(_next(first))
-    third = client.get(_next(second))
-    seen = [job["job_id"] for page in (first, second, third) for job in (page.json or {})["jobs"]]
-    assert seen == ids[::-1]
-    assert "Link" not in third.headers
-
-
-def test_the_list_can_be_narrowed(deployment: Deployment, client: FlaskClient) -> None:
-    """By status and by task; a page holds no outcome."""
-    good, bad = submit(client, n=2), submit(client, task="fail", text="x")
-    work_off(deployment)
-    waiting = submit(client, n=3)
-
-    def listed(query: str) -> list[str]:
-        return [job["job_id"] for job in (client.get(f"/jobs?{query}").json or {})["jobs"]]
-
-    assert listed("status=succeeded") == [good]
-    assert listed("status=failed") == [bad]
-    assert listed("status=queued") == [waiting]
-    assert listed("status=running") == []
-    assert listed("task=square") == [waiting, good]
-    assert listed("task=square&status=failed") == []
-    assert "result" not in (client.get("/jobs?status=succeeded").json or {})["jobs"][0]
-
-
-@pytest.mark.parametrize("query", ["limit=0", "limit=-1", "limit=abc", "limit=1e3", "status=done", "cursor=x"])
-def test_a_query_that_cannot_be_meant_is_400(client: FlaskClient, query: str) -> None:
-    """And says what is accepted."""
-    answer = client.get(f"/jobs?{query}")
-    assert answer.status_code == 400
-    assert (answer.json or {})["type"].endswith("malformed-query")
-
-
-def test_a_sweep_takes_expired_jobs_out_of_the_list(deploy: Callable[..., Deployment]) -> None:
-    """The sets of ended jobs stay as large as what can be read."""
-    deployment = deploy(AJ_RESULT_TTL_S="1")
-    client = deployment.client()
-    job_id = run(deployment, client, n=5)["job_id"]
-    wait_until(lambda: client.get(f"/jobs/{job_id}").status_code == 410, what="the job's expiry")
-    keys = Keys(deployment.settings.prefix)
-    store = connect(deployment.settings.redis_url, for_worker=True)
-    registry = Registry.load(deployment.settings.tasks)
-    Sweep(deployment.settings, registry, Jobs(store, keys), Recovery(store, keys), host_of).once()
-    assert deployment.redis.zcard(keys.ended("succeeded")) == 0
-
-
 def test_the_bare_result_can_be_had(deployment: Deployment, client: FlaskClient) -> None:
     """Its bytes as they stand in the document, with an ETag of their own."""
     job_id = run(deployment, client, task="give", value="text")["job_id"]
@@ -224,9 +169,3 @@ def test_only_an_ended_delivery_can_be_sent_again(deployment: Deployment, client
     assert client.post(f"/jobs/{silent}/deliveries").status_code == 409
     pending = ended(deployment, client, "http://127.0.0.1:9/")
     assert client.post(f"/jobs/{pending}/deliveries").status_code == 409
-
-
-def _next(answer: Any) -> str:
-    link: str = answer.headers["Link"]
-    assert link.endswith('>; rel="next"')
-    return link[1 : link.index(">")]

@@ -31,6 +31,7 @@ class Books:
     active: Scores
     leases: Scores
     delayed: Scores
+    ended: dict[str, set[str]]
     hosts: Scores
     due: dict[str, Scores]
     busy: dict[str, Scores]
@@ -61,6 +62,8 @@ def look(deployment: Deployment, ids: Collection[str], hosts: Collection[str]) -
         pipe.time()
         for name in (keys.active, keys.leases, keys.delayed, keys.hosts):
             pipe.zrange(name, 0, -1, withscores=True)
+        for status in FINAL:
+            pipe.zrange(keys.ended(status), 0, -1)
         for host in hosts:
             pipe.zrange(keys.due(host), 0, -1, withscores=True)
             pipe.zrange(keys.busy(host), 0, -1, withscores=True)
@@ -77,6 +80,7 @@ def look(deployment: Deployment, ids: Collection[str], hosts: Collection[str]) -
         replies = iter(pipe.execute())
     seconds, microseconds = next(replies)
     active, leases, delayed, with_work = (_scores(next(replies)) for _ in range(4))
+    ended = {status: {each.decode() for each in next(replies)} for status in FINAL}
     due, busy = {}, {}
     for host in hosts:
         due[host], busy[host] = _scores(next(replies)), _scores(next(replies))
@@ -96,6 +100,7 @@ def look(deployment: Deployment, ids: Collection[str], hosts: Collection[str]) -
         active=active,
         leases=leases,
         delayed=delayed,
+        ended=ended,
         hosts=with_work,
         due=due,
         busy=busy,
@@ -156,6 +161,8 @@ def check_indexes(books: Books) -> None:
     assert set(books.active) == queued | by_status["running"]
     assert set(books.leases) == by_status["running"]
     assert set(books.delayed) <= queued
+    for status in FINAL:
+        assert {each for each in books.ended[status] if books.jobs.get(each)} == by_status[status]
     pending = {each for each, row in books.rows.items() if row and b"state" not in row}
     for host, due in books.due.items():
         assert set(due) == {each for each in pending if books.rows[each][b"host"].decode() == host}

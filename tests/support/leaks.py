@@ -6,7 +6,7 @@ from typing import Any
 
 import redis
 
-INDEXES = ("active", "leases", "delayed", "ended:succeeded", "ended:failed", "out:hosts")
+INDEXES = ("active", "leases", "delayed", "ended", "expiring", "out:hosts", "out:due")
 
 
 def leaked_keys(client: redis.Redis, prefix: str) -> list[str]:
@@ -22,4 +22,4 @@ def _may_stay(client: redis.Redis, key: bytes, prefix: str) -> bool:
         return client.hget(key, "status") in (b"queued", b"running")
     if kind.startswith("out:job:"):
         return client.hget(key, "state") is None
-    return kind in INDEXES or kind.startswith("out:due:")
+    return kind.startswith(tuple(f"{each}:" for each in INDEXES)) or kind in INDEXES

@@ -132,3 +132,13 @@ def try_again_at_once(fail: bool) -> str:
 @task(retries=1, retry_delays_s=(3600,))
 def try_again_later() -> None:
     raise ValueError
+
+
+@task(result_ttl_s=1)
+def forget_soon() -> None:
+    pass
+
+
+@task(result_ttl_s=200_000)
+def keep_long() -> None:
+    pass

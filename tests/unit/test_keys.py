@@ -23,13 +23,18 @@ ALL = [
     KEYS.active,
     KEYS.leases,
     KEYS.delayed,
+    KEYS.active_of("alice"),
     KEYS.ended("failed"),
+    KEYS.ended("failed", "alice"),
+    KEYS.expiring,
     KEYS.changes,
     KEYS.news,
     # These are made in `pace.lua`, from names that stand in a job's hash.
     "shop:pace:task:square",
     "shop:pace:queue:q:jobs2",
     "shop:pace:line:q:jobs2",
+    # And this one in `lists.lua`.
+    "shop:expiring:29943480",
 ]
 
 

@@ -193,7 +193,7 @@ def test_the_catalogue_tells_of_each_task_what_a_caller_can_use(registry_of: Mak
         And more.
         """
 
-    @task(name="second.task", timeout_s=9, retries=2, retry_delays_s=(0, 5), queue="slow")
+    @task(name="second.task", timeout_s=9, result_ttl_s=60, retries=2, retry_delays_s=(0, 5), queue="slow")
     def second() -> None: ...
 
     settings = Settings(queues=("fast", "slow"), job_timeout_s=60)
@@ -206,6 +206,7 @@ def test_the_catalogue_tells_of_each_task_what_a_caller_can_use(registry_of: Mak
             "description": "Does it.\n\nAnd more.",
             "queue": "fast",
             "timeout_s": 60,
+            "result_ttl_s": 86_400,
             "retries": 0,
         },
         {
@@ -213,6 +214,7 @@ def test_the_catalogue_tells_of_each_task_what_a_caller_can_use(registry_of: Mak
             "default": False,
             "queue": "slow",
             "timeout_s": 9,
+            "result_ttl_s": 60,
             "retries": 2,
             "retry_delays_s": [0, 5],
         },

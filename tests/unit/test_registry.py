@@ -67,11 +67,35 @@ def test_a_name_that_would_need_quoting_is_refused(name: str) -> None:
         made(square, name=name)
 
 
-@pytest.mark.parametrize("timeout_s", [0, -1, 1.5, "5", True, False])
-def test_a_time_that_is_no_whole_number_of_seconds_is_refused(timeout_s: Any) -> None:
+@pytest.mark.parametrize("option", ["timeout_s", "result_ttl_s"])
+@pytest.mark.parametrize("seconds", [0, -1, 1.5, "5", True, False])
+def test_a_time_that_is_no_whole_number_of_seconds_is_refused(option: str, seconds: Any) -> None:
     """True is no second."""
-    with pytest.raises(SettingsError, match="timeout_s is"):
-        made(square, timeout_s=timeout_s)
+    with pytest.raises(SettingsError, match=f"{option} is"):
+        made(square, **{option: seconds})
+
+
+def test_a_result_cannot_be_kept_for_more_than_a_year() -> None:
+    """As with the deployment's own setting."""
+    assert made(square, result_ttl_s=31_622_400).result_ttl_s == 31_622_400
+    with pytest.raises(SettingsError, match="result_ttl_s is 31622401"):
+        made(square, result_ttl_s=31_622_401)
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("retries", -1), ("retries", 101), ("retries", True), ("retry_delays_s", ()), ("retry_delays_s", (-1,))],
+)
+def test_retries_that_cannot_be_meant_are_refused(option: str, value: Any) -> None:
+    """At import, with the option's name."""
+    with pytest.raises(SettingsError, match=f"{option} is"):
+        made(square, **{option: value})
+
+
+def test_an_option_that_there_is_not_is_refused() -> None:
+    """A misspelt one would be passed over for ever."""
+    with pytest.raises(TypeError, match="timout_s"):
+        made(square, timout_s=5)
 
 
 class Opaque:

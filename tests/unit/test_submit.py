@@ -118,13 +118,13 @@ def test_a_replay_names_the_job_that_stands(jobs: FakeJobs) -> None:
     """Not the id that was thought of for this request."""
     jobs.verdict, jobs.standing = Verdict.REPLAYED, "0192f0c1-2345-7abc-8def-0123456789ab"
     accepted = submitting(jobs)({"n": 5}, "key")
-    assert accepted == Accepted("0192f0c1-2345-7abc-8def-0123456789ab", replayed=True)
+    assert accepted == Accepted("0192f0c1-2345-7abc-8def-0123456789ab", replayed=True, result_ttl_s=100)
 
 
 def test_a_new_job_is_no_replay(jobs: FakeJobs) -> None:
     """And has the id it was given."""
     accepted = submitting(jobs)({"n": 5}, "key")
-    assert accepted == Accepted(jobs.asked[0][0], replayed=False)
+    assert accepted == Accepted(jobs.asked[0][0], replayed=False, result_ttl_s=100)
 
 
 def test_a_key_for_another_payload_is_refused(jobs: FakeJobs) -> None:

@@ -1,6 +1,6 @@
 -- Writes the end of a job: status, outcome, tombstone, index, and the webhook in the outbox.
--- KEYS  1 job hash  2 leases of running jobs  3 active jobs  4 tombstone  5 delivery hash  6 hosts with work
---       7 due deliveries of the host  8 ended jobs of this status
+-- KEYS  1 job hash  2 leases of running jobs  3 tombstone  4 delivery hash  5 hosts with work
+--       6 due deliveries of the host
 -- ARGV  1 execution id  2 job id  3 '1' to end it only if its lease is over  4 status  5 outcome  6 ended at, ms
 --       7 life of the result, s  8 life of the tombstone, s  9 webhook body ('' for none)  10 host
 --       11 first attempt due at, ms  12 news channel  13 how long it ran, two bytes ('' where that tells nothing)
@@ -12,16 +12,15 @@ local function end_job()
     local tombstone_ms = tonumber(ARGV[8]) * 1000
     local key_until_ms = tonumber(redis.call('HGET', KEYS[1], 'key_until_ms') or 0)
     local owner = redis.call('HGET', KEYS[1], 'owner') or ''
-    redis.call('SET', KEYS[4], 'expired ' .. expires_ms .. ' ' .. owner, 'PX', math.max(tombstone_ms, key_until_ms - now_ms()))
+    redis.call('SET', KEYS[3], 'expired ' .. expires_ms .. ' ' .. owner, 'PX', math.max(tombstone_ms, key_until_ms - now_ms()))
     redis.call('ZREM', KEYS[2], ARGV[2])
-    redis.call('ZREM', KEYS[3], ARGV[2])
-    redis.call('ZADD', KEYS[8], 0, ARGV[2])
+    list_ended(KEYS[1], ARGV[2], ARGV[4], ARGV[7])
     if ARGV[9] ~= '' then
         redis.call('HSET', KEYS[1], 'callback_state', 'pending', 'callback_attempts', 0, 'callback_next_ms', ARGV[11])
-        redis.call('HSET', KEYS[5], 'url', redis.call('HGET', KEYS[1], 'callback_url'), 'host', ARGV[10])
-        redis.call('HSET', KEYS[5], 'body', ARGV[9], 'attempts', 0)
-        redis.call('ZADD', KEYS[7], ARGV[11], ARGV[2])
-        redis.call('ZADD', KEYS[6], 'LT', ARGV[11], ARGV[10])
+        redis.call('HSET', KEYS[4], 'url', redis.call('HGET', KEYS[1], 'callback_url'), 'host', ARGV[10])
+        redis.call('HSET', KEYS[4], 'body', ARGV[9], 'attempts', 0)
+        redis.call('ZADD', KEYS[6], ARGV[11], ARGV[2])
+        redis.call('ZADD', KEYS[5], 'LT', ARGV[11], ARGV[10])
         redis.call('PUBLISH', ARGV[12], ARGV[2])
     end
     note_length(KEYS[1], ARGV[13])

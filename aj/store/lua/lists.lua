@@ -1,0 +1,34 @@
+-- The lists of jobs that callers see, each ordered by id and so by time. Where callers are told apart each has lists
+-- of its own, so that a page costs as much for one who has few jobs among millions. The keys are made from the job's:
+--   <prefix>:active                     sorted set: every active job, whoever's, for the sweep
+--   <prefix>:active:<owner>             sorted set: active jobs of one caller
+--   <prefix>:ended:<status>[:<owner>]   sorted set: ended jobs, of one caller where callers are told apart
+--   <prefix>:expiring                   sorted set of minutes since the epoch, in which ended jobs expire
+--   <prefix>:expiring:<minute>          list: '<status> <job id> <owner>', the jobs that are gone when it begins
+local function list_key(job_key, name, owner)
+    local prefix = string.match(job_key, '^(.*):job:')
+    return prefix .. ':' .. name .. (owner and owner ~= '' and ':' .. owner or '')
+end
+
+local function list_active(job_key, job_id)
+    local owner = redis.call('HGET', job_key, 'owner')
+    redis.call('ZADD', list_key(job_key, 'active'), 0, job_id)
+    if owner then
+        redis.call('ZADD', list_key(job_key, 'active', owner), 0, job_id)
+    end
+end
+
+local function list_ended(job_key, job_id, status, life_s)
+    local owner = redis.call('HGET', job_key, 'owner') or ''
+    redis.call('ZREM', list_key(job_key, 'active'), job_id)
+    redis.call('ZREM', list_key(job_key, 'active', owner), job_id)
+    redis.call('ZADD', list_key(job_key, 'ended:' .. status, owner), 0, job_id)
+    local expiring = list_key(job_key, 'expiring')
+    local minute = string.format('%d', math.floor(now_ms() / 60000 + tonumber(life_s) / 60) + 1)
+    redis.call('ZADD', expiring, minute, minute)
+    redis.call('RPUSH', expiring .. ':' .. minute, status .. ' ' .. job_id .. ' ' .. owner)
+end
+
+local function unlist_ended(job_key, job_id, status, owner)
+    redis.call('ZREM', list_key(job_key, 'ended:' .. status, owner), job_id)
+end
