@@ -17,6 +17,7 @@
         ├── 413 BodyTooLarge
         ├── 415 UnsupportedMedia
         ├── 422 Invalid, KeyReused
+        ├── 429 RateExceeded
         └── 503 QueueFull, StoreUnavailable, NotReady
 
 This file holds the words only: it imports nothing of ours and knows no framework.
@@ -25,6 +26,7 @@ A message names the value, the limit and the next step, and never holds a secret
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -162,6 +164,16 @@ class Invalid(Problem):
 
 class KeyReused(Problem):
     slug, title, status = "idempotency-key-reused", "The Idempotency-Key was used for another payload", 422
+
+
+class RateExceeded(Problem):
+    """The caller submits too quickly; it may again in `retry_after_s`. `fields` are header fields that tell more."""
+
+    slug, title, status, retryable = "rate-exceeded", "Too many submissions", 429, True
+
+    def __init__(self, detail: str, retry_after_s: int, fields: Mapping[str, str]) -> None:
+        super().__init__(detail)
+        self.retry_after_s, self.fields = retry_after_s, fields
 
 
 class QueueFull(Problem):

@@ -8,7 +8,7 @@ from typing import Any
 from flask import Response
 from werkzeug.exceptions import HTTPException
 
-from aj.errors import FieldError, Invalid, JobGone, NotReady, Problem
+from aj.errors import FieldError, Invalid, JobGone, NotReady, Problem, RateExceeded
 from aj.job import to_json
 
 MEDIA_TYPE = "application/problem+json"
@@ -29,6 +29,9 @@ def problem_response(problem: Problem) -> Response:
     answer = _document(TYPE_PREFIX + problem.slug, problem.title, problem.status, problem.detail, extra)
     if problem.retryable:
         answer.headers["Retry-After"] = str(RETRY_AFTER_S)
+    if isinstance(problem, RateExceeded):
+        answer.headers["Retry-After"] = str(problem.retry_after_s)
+        answer.headers.update(problem.fields)
     if problem.status == HTTPStatus.UNAUTHORIZED:
         answer.headers["WWW-Authenticate"] = 'Bearer realm="aj"'
     if problem.status == HTTPStatus.UNSUPPORTED_MEDIA_TYPE:

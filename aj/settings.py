@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
 from aj.errors import SettingsError
+from aj.rate import Rate
 from aj.signature import decode_secret
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -77,6 +78,14 @@ def _parse_seconds(text: str) -> float:
     if not re.fullmatch(r"[0-9]{1,7}(\.[0-9]{1,3})?", text):
         raise ValueError("a comma list of seconds, none negative, such as 0,5,30")
     return float(text)
+
+
+def _parse_rate(text: str) -> Rate:
+    match = re.fullmatch(r"([0-9]{1,7})/([0-9]{1,5})", text)
+    count, window_s = map(int, match.groups()) if match else (0, 0)
+    if not count or not 1 <= window_s <= DAY_S:
+        raise ValueError("jobs and seconds, at most a day, such as 100/60")
+    return Rate(count, window_s)
 
 
 _ALLOWED = "a comma list of hosts or networks, each with an optional port, such as 127.0.0.1:8141,10.0.0.0/8"
@@ -150,6 +159,7 @@ class Settings:
     max_body_bytes: int = field(default=65_536, metadata={"parse": _parse_int(2, 64 * 2**20)})
     max_result_bytes: int = field(default=2**20, metadata={"parse": _parse_int(2, 256 * 2**20)})
     max_queued: int = field(default=100_000, metadata={"parse": _parse_int(1, 10**9)})
+    rate: Rate | None = field(default=None, metadata={"parse": _parse_rate})
     webhook_secrets: tuple[bytes, ...] = field(
         default=(), repr=False, metadata={"parse": _parse_secrets, "secret": True}
     )

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from aj import clock
-from aj.errors import AddressRefused, FieldError, Invalid, KeyReused, QueueFull
+from aj.errors import AddressRefused, FieldError, Invalid, KeyReused, QueueFull, RateExceeded
 from aj.job import Submission, new_job_id
 from aj.pace import NOTHING_KNOWN, Outlook
+from aj.rate import Quota
 from aj.registry import RESERVED, Registry, Task
 from aj.settings import Settings
 from aj.store import Jobs, Key, Place, Verdict
@@ -25,13 +26,15 @@ METADATA_MAX_BYTES = 4096
 class Accepted:
     """A submission that stands, now or since an earlier request with the same key.
 
-    `result_ttl_s` is how long the result can be read once the job has ended.
+    `result_ttl_s` is how long the result can be read once the job has ended, `quota` what its caller
+    has left where there is a limit.
     """
 
     job_id: str
     replayed: bool
     outlook: Outlook = NOTHING_KNOWN
     result_ttl_s: int | None = None
+    quota: Quota | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +49,7 @@ class Submit:
     def __call__(self, members: Mapping[str, Any], idempotency_key: str | None, owner: str = "") -> Accepted:
         """Accepts the job that `members` describe.
 
-        Raises: Invalid, KeyReused, QueueFull, StoreUnavailable.
+        Raises: Invalid, KeyReused, RateExceeded, QueueFull, StoreUnavailable.
         """
         submission, task = self._validated(members, owner)
         place = Place(
@@ -55,16 +58,26 @@ class Submit:
             result_ttl_s=self.settings.lives_s(task.result_ttl_s)[0],
             max_queued=self.settings.max_queued,
             result_ttl_is_own=task.result_ttl_s is not None,
+            rate=self.settings.rate,
         )
         # A key that died before its job's result would start a second job while the first can still be read.
         key_ttl_s = max(self.settings.idempotency_ttl_s, place.result_ttl_s)
         key = None if idempotency_key is None else Key(idempotency_key, key_ttl_s)
-        verdict, job_id, outlook = self.jobs.submit(new_job_id(clock.now_ms()), submission, place, key)
-        if verdict is Verdict.FULL:
+        answer = self.jobs.submit(new_job_id(clock.now_ms()), submission, place, key)
+        if answer.verdict is Verdict.FULL:
             raise QueueFull(f"{place.max_queued} jobs are waiting already; try again when some have run.")
-        if verdict is Verdict.MISMATCH:
+        if answer.verdict is Verdict.MISMATCH:
             raise KeyReused("A key stands for one payload: send the first payload again, or take a new key.")
-        return Accepted(job_id, verdict is Verdict.REPLAYED, outlook, place.result_ttl_s)
+        if answer.verdict is Verdict.LIMITED and answer.quota is not None:
+            rate = answer.quota.rate
+            raise RateExceeded(
+                f"{rate.count} jobs may be submitted in {rate.window_s} s; the next one in {answer.quota.reset_s} s.",
+                answer.quota.reset_s,
+                answer.quota.fields(),
+            )
+        return Accepted(
+            answer.job_id, answer.verdict is Verdict.REPLAYED, answer.outlook, place.result_ttl_s, answer.quota
+        )
 
     def _validated(self, members: Mapping[str, Any], owner: str) -> tuple[Submission, Task]:
         ours = {name: members.get(name) for name in RESERVED}

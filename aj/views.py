@@ -82,6 +82,8 @@ def submit_job() -> Response:
         outlook = accepted.outlook if found is None else found.outlook
         answer.headers["Retry-After"] = _retry_after(outlook, accepted.result_ttl_s)
         answer.headers["Cache-Control"] = "no-store"
+    if accepted.quota is not None:
+        answer.headers.update(accepted.quota.fields())
     if accepted.replayed:
         answer.headers["Idempotent-Replayed"] = "true"
     return _preferred(answer, found, wait_s)

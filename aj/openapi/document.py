@@ -121,6 +121,7 @@ def _refusal(kinds: list[type[Problem]]) -> dict[str, Any]:
     names += ["Retry-After"] if kinds[0].retryable else []
     names += ["Accept"] if kinds[0].status == HTTPStatus.UNSUPPORTED_MEDIA_TYPE else []
     names += ["WWW-Authenticate"] if kinds[0].status == HTTPStatus.UNAUTHORIZED else []
+    names += ["RateLimit-Policy", "RateLimit"] if kinds[0].status == HTTPStatus.TOO_MANY_REQUESTS else []
     refs = [ref(each.__name__) for each in kinds]
     return {
         "description": ". ".join(each.title for each in kinds) + ".",

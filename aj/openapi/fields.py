@@ -45,6 +45,14 @@ SENT: dict[str, tuple[Schema, str]] = {
     "Link": ({"type": "string", "pattern": '^<[^>]*>; rel="next"$'}, "Where the next page is (RFC 8288)."),
     "Location": ({"type": "string", "format": "uri-reference"}, "Where to ask next."),
     "Preference-Applied": ({"type": "string", "pattern": "^wait=[0-9]+$"}, "The answer was held as wished."),
+    "RateLimit": (
+        {"type": "string", "pattern": '^"submissions";r=[0-9]+;t=[0-9]+$'},
+        "How many submissions are left, and in how many seconds there are more.",
+    ),
+    "RateLimit-Policy": (
+        {"type": "string", "pattern": '^"submissions";q=[0-9]+;w=[0-9]+$'},
+        "How many submissions a caller may send in how many seconds.",
+    ),
     "Retry-After": (_SECONDS, "When to ask again, in seconds."),
     "Vary": (TEXT, "The answer depends on `Prefer`."),
     "WWW-Authenticate": (TEXT, "How to show who is calling (RFC 6750)."),

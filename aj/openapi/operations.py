@@ -20,6 +20,7 @@ from aj.errors import (
     NotReady,
     Problem,
     QueueFull,
+    RateExceeded,
     StillActive,
     StoreUnavailable,
     UnsupportedMedia,
@@ -58,6 +59,7 @@ class Operation:
 
 _ETAGGED = ("Cache-Control", "ETag")
 _HONOURED = ("Preference-Applied?", "Vary?")
+_LIMITED = ("RateLimit-Policy?", "RateLimit?")
 
 OPERATIONS: dict[str, Operation] = {
     "submit": Operation(
@@ -67,18 +69,28 @@ OPERATIONS: dict[str, Operation] = {
                 202,
                 "The job is accepted and waits, now or since an earlier request with the same key.",
                 ref("Accepted"),
-                ("Cache-Control", "Location", "Retry-After", "Idempotent-Replayed?", *_HONOURED),
+                ("Cache-Control", "Location", "Retry-After", "Idempotent-Replayed?", *_HONOURED, *_LIMITED),
                 leads_to_job=True,
             ),
             Answer(
                 200,
                 "The job ended within the time that `Prefer: wait` gave.",
                 ref("Job"),
-                (*_ETAGGED, "Location", "Idempotent-Replayed?", *_HONOURED),
+                (*_ETAGGED, "Location", "Idempotent-Replayed?", *_HONOURED, *_LIMITED),
                 leads_to_job=True,
             ),
         ),
-        (Malformed, MalformedKey, BodyTooLarge, UnsupportedMedia, Invalid, KeyReused, QueueFull, StoreUnavailable),
+        (
+            Malformed,
+            MalformedKey,
+            BodyTooLarge,
+            UnsupportedMedia,
+            Invalid,
+            KeyReused,
+            RateExceeded,
+            QueueFull,
+            StoreUnavailable,
+        ),
         ("Idempotency-Key", "Prefer"),
         has_body=True,
     ),

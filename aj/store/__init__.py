@@ -5,12 +5,13 @@ from aj.store.client import Client, connect, patiently
 from aj.store.control import Control, Page, Wanted
 from aj.store.found import Found
 from aj.store.health import refuse_unfit, unready_because
-from aj.store.jobs import Claim, Fenced, Jobs, Key, Place, Pulse, Verdict, Webhook
+from aj.store.jobs import Answer, Claim, Fenced, Jobs, Key, Place, Pulse, Verdict, Webhook
 from aj.store.keys import Keys
 from aj.store.outbox import Attempt, Delivery, News, Outbox
 from aj.store.recovery import Recovery
 
 __all__ = [
+    "Answer",
     "Attempt",
     "Changes",
     "Claim",

@@ -5,6 +5,7 @@ Takes and gives values of `aj.job`; HTTP and tasks are unknown here.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from typing import Any
@@ -14,7 +15,8 @@ from rq.worker_registration import WORKERS_BY_QUEUE_KEY
 from aj import clock
 from aj.errors import AjError, StoreUnavailable
 from aj.job import Job, Status, Submission, to_json
-from aj.pace import Outlook
+from aj.pace import NOTHING_KNOWN, Outlook
+from aj.rate import Quota, Rate
 from aj.store.client import AWAY, REPLY_TIMEOUT_S, Client, commands_of
 from aj.store.found import Found, found_from, job_from, length_of, outlook_from
 from aj.store.keys import Keys
@@ -37,6 +39,7 @@ class Verdict(StrEnum):
     CREATED = "created"
     REPLAYED = "replayed"
     MISMATCH = "mismatch"
+    LIMITED = "limited"
     FULL = "full"
 
 
@@ -53,6 +56,7 @@ class Place:
     """Where and for how long a job is kept: the queue, and its limits in seconds.
 
     `result_ttl_is_own` says that the life of the result is the task's own, so that the job has to remember it.
+    `rate` is how quickly its caller may submit.
     """
 
     queue: str
@@ -60,6 +64,7 @@ class Place:
     result_ttl_s: int
     max_queued: int
     result_ttl_is_own: bool = False
+    rate: Rate | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +73,17 @@ class Key:
 
     text: str
     ttl_s: int
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What became of a submission. `job_id` is that of the job that stands, if one does; the outlook knows something
+    where it was created now."""
+
+    verdict: Verdict
+    job_id: str
+    quota: Quota | None = None
+    outlook: Outlook = NOTHING_KNOWN
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +115,7 @@ class Jobs:
         self._client, self._keys = client, keys
         # How far the store's clock is ahead of ours, as its last quick answer showed.
         self._ahead_ms: int | None = None
-        self._submit = Script(client, "pace", "lists", "submit")
+        self._submit = Script(client, "pace", "lists", "rate", "submit")
         self._find = Script(client, "pace", "find")
         self._start = Script(client, "pace", "start")
         self._beat = Script(client, "beat")
@@ -108,15 +124,8 @@ class Jobs:
         self._progress = Script(client, "progress")
         self._pass_on = Script(client, "pass_on")
 
-    def submit(
-        self, job_id: str, submission: Submission, place: Place, key: Key | None
-    ) -> tuple[Verdict, str, Outlook]:
-        """Accepts a submission in one round trip, or tells why not.
-
-        The id is that of the job that stands; the outlook knows something where it was created now.
-
-        Raises: StoreUnavailable.
-        """
+    def submit(self, job_id: str, submission: Submission, place: Place, key: Key | None) -> Answer:
+        """Accepts a submission in one round trip, or tells why not. Raises: StoreUnavailable."""
         queue = Queue(place.queue, self._client)
         fields: list[Any] = ["status", Status.QUEUED, "task", submission.task, "queue", place.queue]
         if submission.owner:
@@ -128,15 +137,16 @@ class Jobs:
         if place.result_ttl_is_own:
             fields += ["result_ttl_s", place.result_ttl_s]
         keys = [self._keys.job(job_id), queue.key, self._keys.leases, self._keys.delayed]
-        keys.append(WORKERS_BY_QUEUE_KEY % place.queue)
+        keys += [WORKERS_BY_QUEUE_KEY % place.queue, self._keys.rate(submission.owner)]
         if key is not None:
             keys.append(self._keys.idempotency(submission.owner, key.text))
         args: list[Any] = [job_id, submission.fingerprint, key.ttl_s if key else 0, place.max_queued]
-        args += [self._latest_ms(), len(fields), *fields]
+        args += [self._latest_ms(), *((place.rate.count, place.rate.window_s) if place.rate else (0, 0))]
+        args += [len(fields), *fields]
         name = self._keys.rq_name(submission.task)
         args += flattened(_enqueue_commands(queue, job_id, name, submission, place))
         asked_ms = clock.now_ms()
-        verdict, standing_id, now_ms, *about_pace = self._submit(keys, args)
+        verdict, standing_id, now_ms, left, *about_pace = self._submit(keys, args)
         answered_ms = clock.now_ms()
         if answered_ms - asked_ms <= QUICK_MS:
             self._ahead_ms = now_ms - answered_ms
@@ -144,7 +154,8 @@ class Jobs:
             # It is late, or our idea of the store's clock is wrong: the next quick answer gives a new one.
             self._ahead_ms = None
             raise StoreUnavailable(AWAY)
-        return Verdict(verdict.decode()), standing_id.decode(), outlook_from(about_pace)
+        quota = Quota(place.rate, left[0], max(1, math.ceil(left[1] / 1000))) if place.rate else None
+        return Answer(Verdict(verdict.decode()), standing_id.decode(), quota, outlook_from(about_pace))
 
     def _latest_ms(self) -> int:
         """Until when a submission may be accepted, on the store's clock; 0 where that clock is not known yet.

@@ -5,6 +5,8 @@
 | `<prefix>:job:<id>` | hash | jobs | none while the job is active; the result TTL from its end |
 | `<prefix>:tomb:<id>` | string | jobs | written at the end of the job; result TTL + tombstone TTL |
 | `<prefix>:idem:<digest>` | hash | jobs | the idempotency TTL from the submission |
+| `<prefix>:rate` | string: when the quota is whole again, µs | jobs | until then |
+| `<prefix>:rate:<owner>` | the same | jobs | the same |
 | `<prefix>:active` | sorted set of job ids | jobs | its last member's |
 | `<prefix>:active:<owner>` | sorted set of job ids | jobs | its last member's |
 | `<prefix>:ended:<status>` | sorted set of job ids | jobs | its last member's; a sweep takes out what has expired |
@@ -61,16 +63,24 @@ class Keys:
         digest = hashlib.sha256(f"{len(owner)}:{owner}:{key}".encode()).hexdigest()
         return f"{self.prefix}:idem:{digest}"
 
+    def _of(self, owner: str, name: str) -> str:
+        """What is kept for one caller; for all where `owner` is empty, since callers are not told apart then."""
+        return f"{self.prefix}:{name}:{owner}" if owner else f"{self.prefix}:{name}"
+
+    def rate(self, owner: str) -> str:
+        """The quota of one caller."""
+        return self._of(owner, "rate")
+
     @property
     def active(self) -> str:
         return f"{self.prefix}:active"
 
     def active_of(self, owner: str) -> str:
-        """The active jobs of one caller; of all where `owner` is empty, since callers are not told apart then."""
-        return f"{self.active}:{owner}" if owner else self.active
+        """The active jobs of one caller."""
+        return self._of(owner, "active")
 
     def ended(self, status: str, owner: str = "") -> str:
-        return f"{self.prefix}:ended:{status}:{owner}" if owner else f"{self.prefix}:ended:{status}"
+        return self._of(owner, f"ended:{status}")
 
     @property
     def expiring(self) -> str:

@@ -12,7 +12,20 @@ from tests.architecture.tree import Module, modules
 STOREYS = (
     (
         "words",
-        ("errors", "clock", "version", "signature", "settings", "schedule", "pace", "job", "headers", "body", "access"),
+        (
+            "errors",
+            "clock",
+            "version",
+            "signature",
+            "settings",
+            "schedule",
+            "pace",
+            "rate",
+            "job",
+            "headers",
+            "body",
+            "access",
+        ),
     ),
     ("rooms", ("store", "egress", "registry", "progress", "tasks", "processes", "waiting", "webhook")),
     ("verbs", ("submit", "execute", "deliver", "cancel")),

@@ -194,7 +194,7 @@ def test_two_callers_do_not_share_keys(deployment: Deployment) -> None:
     place = Place(deployment.queue, timeout_s=10, result_ttl_s=10, max_queued=10)
     owned = [("a", "k"), ("b", "k"), ("a:b", "k"), ("a", "b:k")]
     submissions = [(Submission("square", {"n": 5}, owner=owner), Key(text, 60)) for owner, text in owned]
-    verdicts = [jobs.submit(new_job_id(1), submission, place, key)[0] for submission, key in submissions]
+    verdicts = [jobs.submit(new_job_id(1), submission, place, key).verdict for submission, key in submissions]
     assert verdicts == [Verdict.CREATED] * 4
 
 
@@ -204,6 +204,6 @@ def test_a_command_that_is_sent_twice_queues_once(deployment: Deployment, key: K
     jobs = Jobs(connect(deployment.settings.redis_url), Keys(deployment.settings.prefix))
     place = Place(deployment.queue, timeout_s=10, result_ttl_s=10, max_queued=1)
     job_id, submission = new_job_id(1), Submission("square", {"n": 5})
-    assert jobs.submit(job_id, submission, place, key)[:2] == (Verdict.CREATED, job_id)
-    assert jobs.submit(job_id, submission, place, key)[:2] == (Verdict.CREATED, job_id)
+    answers = [jobs.submit(job_id, submission, place, key) for _ in range(2)]
+    assert [(each.verdict, each.job_id) for each in answers] == [(Verdict.CREATED, job_id)] * 2
     assert deployment.queued() == 1

@@ -214,5 +214,5 @@ def test_a_wrong_idea_of_the_stores_clock_costs_one_answer(deployment: Deploymen
     with pytest.raises(StoreUnavailable):
         jobs.submit(new_job_id(1), Submission("square", {"n": 5}), place, None)
     assert deployment.queued() == 0
-    assert jobs.submit(new_job_id(1), Submission("square", {"n": 5}), place, None)[0] is Verdict.CREATED
+    assert jobs.submit(new_job_id(1), Submission("square", {"n": 5}), place, None).verdict is Verdict.CREATED
     assert abs(jobs._ahead_ms or 0) < 1000

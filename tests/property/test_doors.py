@@ -19,10 +19,9 @@ from werkzeug.test import TestResponse
 
 from aj import create_app
 from aj.job import Callback, CallbackState, Job, Status, new_job_id
-from aj.pace import NOTHING_KNOWN, Outlook
 from aj.settings import Settings
 from aj.signature import ID_HEADER, SIGNATURE_HEADER, TIMESTAMP_HEADER
-from aj.store import Found, Verdict
+from aj.store import Answer, Found, Verdict
 from aj.views import EXTENSION
 from hooksink.receiver import create_app as create_hooksink
 from tests.property.hostile import header_text, hostile_bytes, hostile_text, json_values
@@ -44,8 +43,8 @@ SECRET = "whsec_" + "bmV3ZXIgc2VjcmV0IG9mIDI0IGJ5dGVz"
 class NoStore:
     """Accepts every submission and keeps none."""
 
-    def submit(self, job_id: str, *_: object) -> tuple[Verdict, str, Outlook]:
-        return Verdict.CREATED, job_id, NOTHING_KNOWN
+    def submit(self, job_id: str, *_: object) -> Answer:
+        return Answer(Verdict.CREATED, job_id)
 
 
 @pytest.fixture(scope="module")

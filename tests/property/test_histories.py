@@ -61,7 +61,8 @@ class OfJobs(History):
         text = next((key for key, known in self.by_key.items() if known == job_id), None)
         key = None if text is None else Key(text, self.settings.idempotency_ttl_s)
         place = Place(self.deployment.queue, task.timeout_s or 180, 60, MOST_QUEUED)
-        assert self.jobs.submit(job_id, submission, place, key)[:2] == (Verdict.CREATED, job_id)
+        answer = self.jobs.submit(job_id, submission, place, key)
+        assert (answer.verdict, answer.job_id) == (Verdict.CREATED, job_id)
         self._unchanged(job_id)
         assert self._look().waiting == self.books.waiting
 

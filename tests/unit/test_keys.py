@@ -20,6 +20,8 @@ ALL = [
     KEYS.due("127.0.0.1"),
     KEYS.busy("127.0.0.1"),
     KEYS.answers("127.0.0.1"),
+    KEYS.rate(""),
+    KEYS.rate("alice"),
     KEYS.active,
     KEYS.leases,
     KEYS.delayed,

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from aj.errors import SettingsError
+from aj.rate import Rate
 from aj.settings import Allowed, ApiKey, Settings, variable
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
@@ -30,6 +31,13 @@ ROWS: list[tuple[str, Any, str, Any, list[str]]] = [
     ("max_body_bytes", 65_536, "67108864", 67_108_864, ["1", "67108865", "64k"]),
     ("max_result_bytes", 1_048_576, "2", 2, ["1", "268435457", "1MiB"]),
     ("max_queued", 100_000, "1000000000", 10**9, ["0", "1000000001", "9" * 5000]),
+    (
+        "rate",
+        None,
+        "100/60",
+        Rate(100, 60),
+        ["100", "0/60", "100/0", "100/86401", "1.5/60", "-1/60", "100/60/2", "100/ 60"],
+    ),
     ("webhook_secrets", (), f"{SECRET}, {SECRET}", (KEY, KEY), ["x", "whsec_", f"{SECRET},x", "whsec_é", "whsec_AAAA"]),
     (
         "api_keys",

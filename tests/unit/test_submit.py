@@ -13,10 +13,9 @@ import aj.clock
 from aj import task
 from aj.errors import AddressRefused, Invalid, KeyReused, QueueFull, StoreUnavailable
 from aj.job import Submission, is_job_id
-from aj.pace import NOTHING_KNOWN, Outlook
 from aj.registry import Registry
 from aj.settings import Settings
-from aj.store import Jobs, Key, Place, Verdict
+from aj.store import Answer, Jobs, Key, Place, Verdict
 from aj.submit import METADATA_MAX_BYTES, Accepted, Submit
 
 NOW_MS = 1_796_000_000_123
@@ -47,11 +46,9 @@ class FakeJobs:
     standing: str | None = None
     asked: list[tuple[str, Submission, Place, Key | None]] = field(default_factory=list)
 
-    def submit(
-        self, job_id: str, submission: Submission, place: Place, key: Key | None
-    ) -> tuple[Verdict, str, Outlook]:
+    def submit(self, job_id: str, submission: Submission, place: Place, key: Key | None) -> Answer:
         self.asked.append((job_id, submission, place, key))
-        return self.verdict, self.standing or job_id, NOTHING_KNOWN
+        return Answer(self.verdict, self.standing or job_id)
 
 
 @pytest.fixture
@@ -145,7 +142,7 @@ def test_a_full_queue_is_refused_with_its_bound(jobs: FakeJobs) -> None:
 def test_a_store_that_is_away_comes_through(jobs: FakeJobs, monkeypatch: pytest.MonkeyPatch) -> None:
     """As the problem that it is."""
 
-    def away(*_: object) -> tuple[Verdict, str]:
+    def away(*_: object) -> Answer:
         raise StoreUnavailable("away")
 
     monkeypatch.setattr(FakeJobs, "submit", away)
