@@ -13,7 +13,7 @@ from flask.blueprints import BlueprintSetupState
 from werkzeug.exceptions import HTTPException
 from werkzeug.routing import RequestRedirect
 
-from aj import views, views_docs
+from aj import views, views_docs, views_metrics
 from aj.cancel import Cancel
 from aj.egress import Egress
 from aj.errors import Problem, SettingsError
@@ -22,7 +22,7 @@ from aj.openapi import Guard, make_catalogue, make_document
 from aj.problems import http_exception_response, internal_error_response, problem_response
 from aj.registry import Registry
 from aj.settings import Settings
-from aj.store import Changes, Control, Jobs, Keys, connect, unready_because
+from aj.store import Changes, Control, Figures, Jobs, Keys, connect, unready_because
 from aj.submit import Submit
 from aj.version import USER_AGENT
 from aj.waiting import Waiting
@@ -40,6 +40,7 @@ ROUTES = (
     ("POST", "/jobs/<string:job_id>/deliveries", "redeliver", views.redeliver),
     ("GET", "/healthz", "health", views.health),
     ("GET", "/readyz", "ready", views.ready),
+    ("GET", "/metrics", "metrics", views_metrics.metrics),
     ("GET", "/tasks", "tasks", views_docs.tasks),
     ("GET", "/openapi.json", "openapi", views_docs.openapi),
     ("GET", "/docs", "docs", views_docs.docs),
@@ -61,8 +62,8 @@ class JobsBlueprint(Blueprint):
         for method, path, endpoint, view in ROUTES:
             # Merging slashes would be a redirect, and to whatever the Host header says.
             self.add_url_rule(path, endpoint, view, methods=[method], merge_slashes=False)
-        self.register_error_handler(Problem, problem_response)
-        self.register_error_handler(HTTPException, http_exception_response)
+        self.register_error_handler(Problem, _problem)
+        self.register_error_handler(HTTPException, _http_error)
         self.register_error_handler(Exception, _unforeseen)
         self.before_request(views.recognise_caller)
         self.after_request(_options_without_type)
@@ -104,6 +105,8 @@ def make_api(settings: Settings) -> views.Api:
         cancel=Cancel(settings, control, jobs.find, waiting),
         control=control,
         unready_because=partial(unready_because, client, settings.queues),
+        figures=Figures(client, keys),
+        task_names=tuple(each.name for each in registry),
         tasks=to_json(make_catalogue(registry, settings)),
         openapi=to_json(make_document(ROUTES, registry, Guard(bool(settings.api_keys), views.OPEN_TO_ALL))),
     )
@@ -115,7 +118,24 @@ def _options_without_type(answer: Response) -> Response:
     return answer
 
 
+def _problem(problem: Problem) -> Response:
+    _count_refused(problem.slug)
+    return problem_response(problem)
+
+
+def _http_error(error: HTTPException) -> Response:
+    _count_refused("http-error")
+    return http_exception_response(error)
+
+
+def _count_refused(why: str) -> None:
+    """Counts a submission that brings no job; those that do are counted in the step that creates it."""
+    if request.endpoint == f"{request.blueprint}.submit":
+        views.current_api().figures.count_refused(why)
+
+
 def _unforeseen(error: Exception) -> Response:
+    _count_refused("internal-error")
     log.error("%s %s broke", request.method, request.path, exc_info=error)
     return internal_error_response()
 

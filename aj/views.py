@@ -32,14 +32,14 @@ from aj.headers import idempotency_key, preferred_wait_s
 from aj.job import Job, Status, is_job_id, join_members, to_json
 from aj.pace import Outlook
 from aj.settings import Settings
-from aj.store import Control, Found, Wanted
+from aj.store import Control, Figures, Found, Wanted
 from aj.submit import Submit
 from aj.waiting import LONGEST_WAIT_S, Waiting
 
 EXTENSION = "aj"
 PAGE_DEFAULT, PAGE_MOST = 50, 200
 UNKNOWN = "No job has this id, or it ended so long ago that nothing is known of it."
-OPEN_TO_ALL = frozenset({"health", "ready", "tasks", "openapi", "docs", "docs_asset"})
+OPEN_TO_ALL = frozenset({"health", "ready", "metrics", "tasks", "openapi", "docs", "docs_asset"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +53,8 @@ class Api:
     cancel: Cancel
     control: Control
     unready_because: Callable[[], dict[str, str]]
+    figures: Figures
+    task_names: tuple[str, ...]
     tasks: bytes
     openapi: bytes
 

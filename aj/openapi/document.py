@@ -77,7 +77,7 @@ def _operation(endpoint: str, path: str, is_guarded: bool, routes: Sequence[Rout
     }
     for status in sorted({each.status for each in kinds}):
         operation["responses"][str(status)] = _refusal([each for each in kinds if each.status == status])
-    operation["responses"].update({str(status): _plain(status) for status in _plain_statuses(told, path)})
+    operation["responses"].update({str(status): _plain(status) for status in _plain_statuses(told)})
     if is_guarded:
         operation["security"] = [{"key": []}]
     return operation
@@ -89,10 +89,9 @@ def _conditional_answers(told: Operation) -> list[Answer]:
     return [replace(told.answers[0], status=304, description="What If-None-Match names still holds.", schema=None)]
 
 
-def _plain_statuses(told: Operation, path: str) -> list[int]:
+def _plain_statuses(told: Operation) -> list[int]:
     """Statuses of errors that have no type of their own."""
-    not_found = [404] if "{asset}" in path or path == "/docs" else []
-    return [*not_found, *([412] if told.is_conditional else []), 500]
+    return [*([404] if told.needs_extra else []), *([412] if told.is_conditional else []), 500]
 
 
 def _path_parameters(path: str) -> list[dict[str, Any]]:

@@ -47,6 +47,7 @@ class Operation:
     """What one route does. `takes` names request headers and query parameters in `aj.openapi.fields`.
 
     One that `is_conditional` also answers 304 and 412, and takes the headers that ask for it.
+    One that `needs_extra` is 404 where that is not installed.
     """
 
     summary: str
@@ -55,6 +56,7 @@ class Operation:
     takes: tuple[str, ...] = ()
     is_conditional: bool = False
     has_body: bool = False
+    needs_extra: bool = False
 
 
 _ETAGGED = ("Cache-Control", "ETag")
@@ -149,6 +151,11 @@ OPERATIONS: dict[str, Operation] = {
         (Answer(200, "They can.", ref("Readiness")),),
         (NotReady,),
     ),
+    "metrics": Operation(
+        "Tell the figures of the deployment",
+        (Answer(200, "Figures for Prometheus.", TEXT, media_types=("text/plain", "application/openmetrics-text")),),
+        needs_extra=True,
+    ),
     "tasks": Operation(
         "List the tasks that can be submitted",
         (Answer(200, "The tasks, with the JSON Schema of their parameters.", ref("Tasks"), _ETAGGED),),
@@ -171,10 +178,12 @@ OPERATIONS: dict[str, Operation] = {
             ),
         ),
         is_conditional=True,
+        needs_extra=True,
     ),
     "docs_asset": Operation(
         "Serve a part of that page",
         (Answer(200, "A script, a style sheet or a picture.", TEXT, _ETAGGED, ("text/css", "text/javascript")),),
         is_conditional=True,
+        needs_extra=True,
     ),
 }

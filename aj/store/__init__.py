@@ -3,6 +3,7 @@
 from aj.store.changes import Changes
 from aj.store.client import Client, connect, patiently
 from aj.store.control import Control, Page, Wanted
+from aj.store.figures import BOUNDS_S, Figures, Reading
 from aj.store.found import Found
 from aj.store.health import refuse_unfit, unready_because
 from aj.store.jobs import Answer, Claim, Fenced, Jobs, Key, Place, Pulse, Verdict, Webhook
@@ -11,6 +12,7 @@ from aj.store.outbox import Attempt, Delivery, News, Outbox
 from aj.store.recovery import Recovery
 
 __all__ = [
+    "BOUNDS_S",
     "Answer",
     "Attempt",
     "Changes",
@@ -19,6 +21,7 @@ __all__ = [
     "Control",
     "Delivery",
     "Fenced",
+    "Figures",
     "Found",
     "Jobs",
     "Key",
@@ -28,6 +31,7 @@ __all__ = [
     "Page",
     "Place",
     "Pulse",
+    "Reading",
     "Recovery",
     "Verdict",
     "Wanted",

@@ -48,7 +48,7 @@ class Control:
 
     def __init__(self, client: Client, keys: Keys) -> None:
         self._client, self._keys = client, keys
-        self._cancel_queued = Script(client, "pace", "lists", "end_job", "cancel_queued")
+        self._cancel_queued = Script(client, "count", "pace", "lists", "end_job", "cancel_queued")
         self._ask_to_stop = Script(client, "ask_to_stop")
         self._delete = Script(client, "lists", "delete")
         self._redeliver = Script(client, "redeliver")
@@ -102,7 +102,7 @@ class Control:
 
     def redeliver(self, job_id: str) -> str:
         """Sends an ended delivery again: `sent`, or `pending`, or `none`. Raises: StoreUnavailable."""
-        names = [self._keys.delivery(job_id), self._keys.job(job_id), self._keys.hosts]
+        names = [self._keys.delivery(job_id), self._keys.job(job_id), self._keys.hosts, self._keys.pending]
         reply: bytes = self._redeliver(names, [f"{self._keys.prefix}:out", job_id, self._keys.news])
         return reply.decode()
 

@@ -57,11 +57,16 @@ def outlook_from(about_pace: Sequence[Any], age_s: float = 0.0, ran_s: float | N
     )
 
 
+def end_of(ended: Job) -> str:
+    """How a job ended, in a word: `succeeded`, or the type of its error."""
+    return str(json.loads(ended.outcome or b"{}")["type"]) if ended.status is Status.FAILED else str(ended.status)
+
+
 def length_of(ended: Job) -> bytes:
     """How long the last attempt of an ended job ran, packed; empty where that tells nothing of others."""
     if ended.started_ms is None or ended.ended_ms is None:
         return b""
-    if ended.status is Status.FAILED and json.loads(ended.outcome or b"{}").get("type") in UNTYPICAL:
+    if end_of(ended) in UNTYPICAL:
         return b""
     return packed((ended.ended_ms - ended.started_ms) / 1000)
 

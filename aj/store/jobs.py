@@ -18,7 +18,7 @@ from aj.job import Job, Status, Submission, to_json
 from aj.pace import NOTHING_KNOWN, Outlook
 from aj.rate import Quota, Rate
 from aj.store.client import AWAY, REPLY_TIMEOUT_S, Client, commands_of
-from aj.store.found import Found, found_from, job_from, length_of, outlook_from
+from aj.store.found import Found, end_of, found_from, job_from, length_of, outlook_from
 from aj.store.keys import Keys
 from aj.store.rq_classes import Queue
 from aj.store.scripts import Script, flattened
@@ -115,12 +115,12 @@ class Jobs:
         self._client, self._keys = client, keys
         # How far the store's clock is ahead of ours, as its last quick answer showed.
         self._ahead_ms: int | None = None
-        self._submit = Script(client, "pace", "lists", "rate", "submit")
+        self._submit = Script(client, "count", "pace", "lists", "rate", "submit")
         self._find = Script(client, "pace", "find")
-        self._start = Script(client, "pace", "start")
+        self._start = Script(client, "count", "pace", "start")
         self._beat = Script(client, "beat")
-        self._finish = Script(client, "pace", "lists", "may_end", "end_job", "finish")
-        self._retry = Script(client, "pace", "may_end", "retry")
+        self._finish = Script(client, "count", "pace", "lists", "may_end", "end_job", "finish")
+        self._retry = Script(client, "count", "pace", "may_end", "retry")
         self._progress = Script(client, "progress")
         self._pass_on = Script(client, "pass_on")
 
@@ -236,10 +236,10 @@ def end_of_job(
     """KEYS and ARGV of `end_job.lua`, RQ's commands still to come."""
     host = webhook.host if webhook else ""
     names = [keys.job(ended.id), keys.leases, keys.tombstone(ended.id), keys.delivery(ended.id)]
-    names += [keys.hosts, keys.due(host)]
+    names += [keys.hosts, keys.due(host), keys.pending]
     words: list[Any] = [*claim.words, ended.status, ended.outcome, ended.ended_ms, *ttls_s]
     words += [webhook.body, host, webhook.due_ms] if webhook else ["", "", 0]
-    return names, [*words, keys.news, length_of(ended)]
+    return names, [*words, keys.news, length_of(ended), end_of(ended)]
 
 
 def _refuse_fenced(verdict: bytes, claim: Claim) -> None:

@@ -18,8 +18,10 @@
 | `<prefix>:pace:task:<task>` | string: lengths of the last 64 runs | jobs | 30 days from the last run |
 | `<prefix>:pace:queue:<queue>` | string: lengths of the last 64 runs | jobs | 30 days from the last run |
 | `<prefix>:pace:line:<queue>` | hash | jobs | 30 days from the last job that came or started |
+| `<prefix>:metrics` | hash: what → how often | figures | 30 days from the last submission |
 | `<prefix>:out:job:<id>` | hash | outbox | none while pending; as long as the job's hash once delivered or spent |
 | `<prefix>:out:hosts` | sorted set: host → next work, ms | outbox | its last member's |
+| `<prefix>:out:pending` | sorted set: job id → since when a delivery is owed, ms | outbox | its last member's |
 | `<prefix>:out:due:<host>` | sorted set: job id → due, ms | outbox | its last member's |
 | `<prefix>:out:busy:<host>` | sorted set: job id → end of lease, ms | outbox | its longest lease's |
 | `<prefix>:out:answers:<host>` | string | outbox | ten minutes from the last answer; gone with an attempt without one |
@@ -87,6 +89,10 @@ class Keys:
         return f"{self.prefix}:expiring"
 
     @property
+    def metrics(self) -> str:
+        return f"{self.prefix}:metrics"
+
+    @property
     def changes(self) -> str:
         return f"{self.prefix}:changes"
 
@@ -100,6 +106,10 @@ class Keys:
 
     def delivery(self, job_id: str) -> str:
         return f"{self.prefix}:out:job:{job_id}"
+
+    @property
+    def pending(self) -> str:
+        return f"{self.prefix}:out:pending"
 
     @property
     def hosts(self) -> str:

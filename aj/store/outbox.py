@@ -52,7 +52,7 @@ class Outbox:
     def __init__(self, client: Client, keys: Keys) -> None:
         self._client, self._keys = client, keys
         self._claim = Script(client, "schedule_host", "claim_deliveries")
-        self._record = Script(client, "schedule_host", "record_attempt")
+        self._record = Script(client, "count", "schedule_host", "record_attempt")
 
     def claim(self, most: int, lease_s: float, most_doubtful: int | None = None) -> tuple[list[Delivery], float | None]:
         """Up to `most` due deliveries under a lease, and the seconds until the next is due (None: nothing waits).
@@ -80,6 +80,7 @@ class Outbox:
             keys.due(host),
             keys.busy(host),
             keys.answers(host),
+            keys.pending,
         ]
         words = [job_id, delivery.token, attempt.state, attempt.http_status or "", int(attempt.next_in_s * 1000), host]
         self._record(names, [*words, HOST_SHARE, keys.news, attempt.number, ANSWERS_FOR_S, attempt.log])

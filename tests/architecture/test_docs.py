@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from aj import errors
+from aj import errors, views_metrics
 from aj.errors import Problem
 from aj.job import CallbackState, ErrorType, Status
 from aj.settings import Allowed, Settings, variable
+from aj.store import Reading
 from tests.architecture.tree import ROOT
 
 CONTRACT = (ROOT / "docs/contract.md").read_text("utf-8")
@@ -79,3 +80,11 @@ def test_links_between_documents_lead_somewhere(document: str) -> None:
     path = ROOT / document
     links = re.findall(r"\]\((?!https?:|#)([^)#]+)", path.read_text("utf-8"))
     assert [link for link in links if not (path.parent / link).exists()] == []
+
+
+def test_the_table_of_metrics_is_complete() -> None:
+    """Each metric has its row, and there is no other."""
+    reading = Reading({}, 0, 0, 0, None, [])
+    told = {each.name for each in views_metrics.Exposition(reading, ["square"]).collect()}
+    rows = re.findall(r"^\| `(aj_\w+)` \|[^|]*\|", (ROOT / "docs/metrics.md").read_text("utf-8"), re.MULTILINE)
+    assert {name.removesuffix("_total") for name in rows} == told

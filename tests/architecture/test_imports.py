@@ -29,7 +29,7 @@ STOREYS = (
     ),
     ("rooms", ("store", "egress", "registry", "progress", "tasks", "processes", "waiting", "webhook")),
     ("verbs", ("submit", "execute", "deliver", "cancel")),
-    ("doors", ("problems", "openapi", "views", "views_docs", "blueprint")),
+    ("doors", ("problems", "openapi", "views", "views_docs", "views_metrics", "blueprint")),
     ("assembly", ("app", "api", "local", "worker", "key")),
 )
 LEVEL = {name: level for level, (_, names) in enumerate(STOREYS) for name in names}
@@ -44,6 +44,7 @@ CONFINED = {
     "urllib3": ("aj.egress",),
     "pydantic": ("aj.registry", "aj.tasks"),
     "pydantic_core": ("aj.registry",),
+    "prometheus_client": ("aj.views_metrics",),
     "http_sf": ("aj.headers",),
     "time": ("aj.clock",),
     "datetime": ("aj.clock", "aj.egress"),

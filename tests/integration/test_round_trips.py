@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from aj.store import figures
 from tests.conftest import Deployment
 from tests.support.jobs import run, submit
 from tests.support.own_store import own_deployment
@@ -16,8 +17,9 @@ NOBODYS = "/jobs/018f2b5e-0000-7000-8000-000000000000"
 
 
 @pytest.fixture
-def alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
-    """A deployment that has its server for itself, so that nobody else is counted."""
+def alone(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Deployment]:
+    """A deployment that has its server for itself, so that nobody else is counted, nor the counting of refusals."""
+    monkeypatch.setattr(figures, "HELD_S", 3600)
     with own_deployment(tmp_path_factory.mktemp("alone") / "store", AJ_MAX_QUEUED="4") as deployment:
         yield deployment
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import redis
 
-INDEXES = ("active", "leases", "delayed", "ended", "expiring", "out:hosts", "out:due")
+INDEXES = ("active", "leases", "delayed", "ended", "expiring", "out:hosts", "out:due", "out:pending")
 
 
 def leaked_keys(client: redis.Redis, prefix: str) -> list[str]:

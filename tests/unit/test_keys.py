@@ -29,6 +29,8 @@ ALL = [
     KEYS.ended("failed"),
     KEYS.ended("failed", "alice"),
     KEYS.expiring,
+    KEYS.metrics,
+    KEYS.pending,
     KEYS.changes,
     KEYS.news,
     # These are made in `pace.lua`, from names that stand in a job's hash.

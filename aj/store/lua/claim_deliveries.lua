@@ -32,6 +32,7 @@ for _, host in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now, 'LIMIT',
                     doubtful = doubtful - (1 - answers)
                 else
                     redis.call('ZREM', due, job)
+                    redis.call('ZREM', ARGV[1] .. ':pending', job)
                 end
             end
             redis.call('PEXPIREAT', busy, lease_end + 1000)

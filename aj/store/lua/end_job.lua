@@ -1,9 +1,10 @@
 -- Writes the end of a job: status, outcome, tombstone, index, and the webhook in the outbox.
 -- KEYS  1 job hash  2 leases of running jobs  3 tombstone  4 delivery hash  5 hosts with work
---       6 due deliveries of the host
+--       6 due deliveries of the host  7 pending deliveries
 -- ARGV  1 execution id  2 job id  3 '1' to end it only if its lease is over  4 status  5 outcome  6 ended at, ms
 --       7 life of the result, s  8 life of the tombstone, s  9 webhook body ('' for none)  10 host
 --       11 first attempt due at, ms  12 news channel  13 how long it ran, two bytes ('' where that tells nothing)
+--       14 how it ended, in a word
 local function end_job()
     local expires_ms = string.format('%d', tonumber(ARGV[6]) + tonumber(ARGV[7]) * 1000)
     redis.call('HSET', KEYS[1], 'status', ARGV[4], 'outcome', ARGV[5], 'ended_ms', ARGV[6], 'expires_ms', expires_ms)
@@ -21,9 +22,15 @@ local function end_job()
         redis.call('HSET', KEYS[4], 'body', ARGV[9], 'attempts', 0)
         redis.call('ZADD', KEYS[6], ARGV[11], ARGV[2])
         redis.call('ZADD', KEYS[5], 'LT', ARGV[11], ARGV[10])
+        redis.call('ZADD', KEYS[7], now_ms(), ARGV[2])
         redis.call('PUBLISH', ARGV[12], ARGV[2])
     end
     note_length(KEYS[1], ARGV[13])
-    run_commands(14)
+    local job = redis.call('HMGET', KEYS[1], 'task', 'started_ms')
+    count(KEYS[1], 'ended ' .. ARGV[14] .. ' ' .. job[1])
+    if ARGV[13] ~= '' then
+        observe(KEYS[1], 'run', job[1], ARGV[6] - job[2])
+    end
+    run_commands(15)
     tell_change(KEYS[1])
 end

@@ -11,13 +11,16 @@ local function pace_key(job_key, kind, name)
     return string.match(job_key, '^(.*):job:') .. ':pace:' .. kind .. ':' .. name
 end
 
--- A job joins the end of its queue.
+-- A job joins the end of its queue. For another attempt it notes since when it waits, which is not since its submission.
 local function join_line(job_key)
-    local queue = redis.call('HGET', job_key, 'queue')
-    if queue then
-        local line = pace_key(job_key, 'line', queue)
+    local job = redis.call('HMGET', job_key, 'queue', 'attempt')
+    if job[1] then
+        local line = pace_key(job_key, 'line', job[1])
         redis.call('HSET', job_key, 'number', redis.call('HINCRBY', line, 'given', 1))
         redis.call('EXPIRE', line, PACE_LIFE_S)
+    end
+    if job[2] then
+        redis.call('HSET', job_key, 'queued_ms', now_ms())
     end
 end
 

@@ -1,6 +1,6 @@
 -- Records an attempt to deliver, and when the next one is due if there is to be one.
 -- KEYS  1 delivery hash  2 job hash  3 hosts with work  4 due deliveries of the host  5 its busy ones
---       6 mark of a host that answers
+--       6 mark of a host that answers  7 pending deliveries
 -- ARGV  1 job id  2 token of the claim  3 state after the attempt  4 HTTP status ('' for no answer)
 --       5 delay before the next attempt, ms  6 host  7 most at a time for one host
 --       8 news channel, told where the host has more that is due soon  9 attempts to show  10 life of the mark, s
@@ -11,6 +11,7 @@ if row[2] or not row[1] or (row[1] ~= ARGV[2] and ARGV[3] ~= 'delivered') then
     return 0
 end
 redis.call('ZREM', KEYS[5], ARGV[1])
+count(KEYS[2], 'attempts ' .. (ARGV[4] == '' and 'none' or string.sub(ARGV[4], 1, 1) .. 'xx'))
 local log = redis.call('HGET', KEYS[1], 'log')
 redis.call('HSET', KEYS[1], 'log', log and #log < 30000 and log .. ', ' .. ARGV[11] or ARGV[11])
 local fields = {'callback_state', ARGV[3], 'callback_attempts', ARGV[9]}
@@ -29,6 +30,8 @@ if ARGV[3] == 'pending' then
     table.insert(fields, at)
 else
     redis.call('ZREM', KEYS[4], ARGV[1])
+    redis.call('ZREM', KEYS[7], ARGV[1])
+    count(KEYS[2], 'deliveries ' .. ARGV[3])
     redis.call('HSET', KEYS[1], 'state', ARGV[3])
     if job_exists then
         redis.call('HDEL', KEYS[2], 'callback_next_ms')

@@ -11,6 +11,7 @@ if verdict ~= 'yes' then
     return verdict
 end
 redis.call('HSET', KEYS[1], 'status', 'queued')
+count(KEYS[1], 'retried ' .. redis.call('HGET', KEYS[1], 'task'))
 redis.call('HDEL', KEYS[1], 'started_ms', 'progress')
 redis.call('ZREM', KEYS[2], ARGV[2])
 if tonumber(ARGV[4]) > 0 then

@@ -12,6 +12,8 @@ if job[1] == 'queued' and job[2] ~= ARGV[1] and not is_delayed then
     redis.call('ZADD', KEYS[2], now + tonumber(ARGV[3]), ARGV[2])
     run_commands(4)
     note_start(KEYS[1])
+    local times = redis.call('HMGET', KEYS[1], 'queued_ms', 'created_ms', 'task')
+    observe(KEYS[1], 'wait', times[3], now - tonumber(times[1] or times[2]))
     tell_change(KEYS[1])
 elseif not (job[1] == 'running' and job[2] == ARGV[1]) then
     return false

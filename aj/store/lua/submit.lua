@@ -11,11 +11,15 @@
 -- A job that is not created uses nothing of the quota: who asks again for an answer that was lost is answered.
 -- Late is what the store received and did not read for so long that its sender has given up.
 local words, now = tonumber(ARGV[8]), now_ms()
-local count, window_s = tonumber(ARGV[6]), tonumber(ARGV[7])
-local left = quota(KEYS[6], count, window_s)
+local at_once, window_s = tonumber(ARGV[6]), tonumber(ARGV[7])
+local left = quota(KEYS[6], at_once, window_s)
 local known = KEYS[7] and redis.call('HMGET', KEYS[7], 'job', 'fingerprint') or {false, false}
 if known[1] and known[1] ~= ARGV[1] then
-    return {known[2] == ARGV[2] and 'replayed' or 'mismatch', known[1], now, left}
+    if known[2] ~= ARGV[2] then
+        return {'mismatch', known[1], now, left}
+    end
+    count(KEYS[1], 'submissions replayed')
+    return {'replayed', known[1], now, left}
 end
 -- The same id again is the same command sent twice by the client library, whose first reply was lost.
 if known[1] or redis.call('EXISTS', KEYS[1]) == 1 then
@@ -39,5 +43,7 @@ if KEYS[7] then
 end
 run_commands(9 + words)
 join_line(KEYS[1])
-left = quota(KEYS[6], count, window_s, true)
+left = quota(KEYS[6], at_once, window_s, true)
+count(KEYS[1], 'submissions accepted')
+redis.call('EXPIRE', metrics_key(KEYS[1]), METRICS_LIFE_S)
 return {'created', ARGV[1], now, left, outlook(KEYS[1], ARGV[1], KEYS[2], KEYS[5], KEYS[3], KEYS[4])}

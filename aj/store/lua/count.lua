@@ -1,0 +1,26 @@
+-- Counts what happens, for `GET /metrics`. Processes on any host add to one hash, so any of them can tell all of it.
+--   <prefix>:metrics   hash: '<what> <label> ...' → how often, or how many ms in all, until 30 days after a submission
+-- Names of tasks are the only labels that are not words of ours; there are as many as tasks.
+local METRICS_LIFE_S = 30 * 86400
+local BOUNDS_MS = {5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10000, 30000, 60000, 120000, 300000, 600000, 1800000, 3600000}
+
+local function metrics_key(job_key)
+    return string.match(job_key, '^(.*):job:') .. ':metrics'
+end
+
+local function count(job_key, what)
+    redis.call('HINCRBY', metrics_key(job_key), what, 1)
+end
+
+-- Something took so long: counted below the least bound that it does not exceed.
+local function observe(job_key, what, task, took_ms)
+    local below = 'inf'
+    for _, bound in ipairs(BOUNDS_MS) do
+        if took_ms <= bound then
+            below = bound
+            break
+        end
+    end
+    count(job_key, what .. ' ' .. below .. ' ' .. task)
+    redis.call('HINCRBY', metrics_key(job_key), what .. ' sum ' .. task, string.format('%d', math.max(0, took_ms)))
+end
