@@ -118,7 +118,7 @@ def _parse_secrets(text: str) -> tuple[bytes, ...]:
 def _parse_api_key(text: str) -> ApiKey:
     name, _, digest = text.rpartition(":")
     if not re.fullmatch(r"[A-Za-z0-9_.-]{1,64}", name) or not re.fullmatch(r"[0-9a-f]{64}", digest):
-        raise ValueError("a comma list of name:sha256hex, as `python -m aj.key new NAME` prints them")
+        raise ValueError("a comma list of name:sha256hex, as `aj key new NAME` prints them")
     return ApiKey(name, digest)
 
 

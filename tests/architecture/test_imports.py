@@ -30,7 +30,7 @@ STOREYS = (
     ("rooms", ("store", "egress", "registry", "progress", "tasks", "processes", "waiting", "webhook")),
     ("verbs", ("submit", "execute", "deliver", "cancel")),
     ("doors", ("problems", "openapi", "views", "views_docs", "views_metrics", "blueprint")),
-    ("assembly", ("app", "api", "local", "worker", "key")),
+    ("assembly", ("app", "api", "local", "worker", "cli", "__main__")),
 )
 LEVEL = {name: level for level, (_, names) in enumerate(STOREYS) for name in names}
 

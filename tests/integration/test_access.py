@@ -9,7 +9,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from aj.access import new_key
-from aj.key import main
+from aj.cli import main
 from tests.conftest import Deployment
 from tests.support.jobs import work_off
 from tests.support.waiting import wait_until
@@ -127,12 +127,12 @@ def test_health_is_for_everybody(guarded: Deployment) -> None:
 
 def test_a_made_key_works(deploy: Callable[..., Deployment], capsys: pytest.CaptureFixture[str]) -> None:
     """The command prints the key for the caller and its hash for the configuration."""
-    assert main(["new", "shop.backend"]) == 0
+    assert main(["key", "new", "shop.backend"]) == 0
     key, pair = (line.split()[-1] for line in capsys.readouterr().out.splitlines())
     assert submitted(caller(deploy(AJ_API_KEYS=pair), key))
 
 
 def test_a_name_that_cannot_be_configured_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     """In one line."""
-    assert main(["new", "a:b,c"]) == 2
+    assert main(["key", "new", "a:b,c"]) == 2
     assert capsys.readouterr().err.count("\n") == 1
