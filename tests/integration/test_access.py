@@ -11,7 +11,7 @@ from flask.testing import FlaskClient
 from aj.access import new_key
 from aj.cli import main
 from tests.conftest import Deployment
-from tests.support.jobs import work_off
+from tests.support.jobs import caller, work_off
 from tests.support.waiting import wait_until
 
 ALICE, BOB = new_key(), new_key()
@@ -21,12 +21,6 @@ KEYS = f"alice:{ALICE[1]},bob:{BOB[1]}"
 @pytest.fixture
 def guarded(deploy: Callable[..., Deployment]) -> Deployment:
     return deploy(AJ_API_KEYS=KEYS)
-
-
-def caller(deployment: Deployment, key: str) -> FlaskClient:
-    client = deployment.client()
-    client.environ_base["HTTP_AUTHORIZATION"] = f"Bearer {key}"
-    return client
 
 
 def submitted(client: FlaskClient, key: str | None = None, **members: Any) -> str:

@@ -12,7 +12,7 @@ from flask.testing import FlaskClient
 from aj.access import new_key
 from aj.store import Keys, Recovery, connect
 from tests.conftest import Deployment
-from tests.support.jobs import document, run, submit, work_off
+from tests.support.jobs import caller, document, run, submit, work_off
 from tests.support.waiting import wait_until
 
 ALICE, BOB = new_key(), new_key()
@@ -118,12 +118,6 @@ def test_a_key_lives_as_long_as_the_result(deployment: Deployment, client: Flask
     lives_s = sorted(deployment.redis.ttl(key) for key in deployment.keys("idem:*"))
     assert 86_000 < lives_s[0] <= 86_400
     assert 199_000 < lives_s[1] <= 200_000
-
-
-def caller(deployment: Deployment, key: str) -> FlaskClient:
-    client = deployment.client()
-    client.environ_base["HTTP_AUTHORIZATION"] = f"Bearer {key}"
-    return client
 
 
 def let_a_minute_pass(deployment: Deployment) -> None:

@@ -18,6 +18,13 @@ def submit(client: FlaskClient, key: str | None = None, **members: Any) -> str:
     return job_id
 
 
+def caller(deployment: Deployment, key: str) -> FlaskClient:
+    """A client of the API that shows an API key."""
+    client = deployment.client()
+    client.environ_base["HTTP_AUTHORIZATION"] = f"Bearer {key}"
+    return client
+
+
 def document(client: FlaskClient, job_id: str) -> dict[str, Any]:
     """The job's document."""
     answer = client.get(f"/jobs/{job_id}")
