@@ -15,6 +15,7 @@ from http import HTTPStatus
 from aj import clock
 from aj.egress import Egress
 from aj.errors import AddressRefused, DeliveryFailed, StoreUnavailable
+from aj.headers import TRACE_HEADER
 from aj.job import CallbackState, to_json
 from aj.schedule import delay_before_s
 from aj.settings import Settings
@@ -115,6 +116,8 @@ class Deliver:
             ID_HEADER: webhook_id(delivery.job_id),
             TIMESTAMP_HEADER: str(now_s),
         }
+        if delivery.traceparent is not None:
+            headers[TRACE_HEADER] = delivery.traceparent
         if self._settings.webhook_secrets:
             headers[SIGNATURE_HEADER] = sign(self._settings.webhook_secrets, headers[ID_HEADER], now_s, delivery.body)
         try:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from aj import clock
@@ -39,12 +39,15 @@ class Submit:
     jobs: Jobs
     check_url: Callable[[str], str]
 
-    def __call__(self, members: Mapping[str, Any], idempotency_key: str | None, owner: str = "") -> Accepted:
+    def __call__(
+        self, members: Mapping[str, Any], idempotency_key: str | None, owner: str = "", traceparent: str | None = None
+    ) -> Accepted:
         """Accepts the job that `members` describe.
 
         Raises: Invalid, KeyReused, QueueFull, StoreUnavailable.
         """
         submission, task = self._validated(members, owner)
+        submission = replace(submission, traceparent=traceparent)
         place = Place(
             queue=task.queue or self.settings.queues[0],
             timeout_s=task.timeout_s or self.settings.job_timeout_s,

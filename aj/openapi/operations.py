@@ -24,6 +24,7 @@ from aj.errors import (
     StoreUnavailable,
     UnsupportedMedia,
 )
+from aj.headers import TRACE_HEADER
 from aj.openapi.schemas import TEXT, ref
 
 _OF_A_JOB = (JobUnknown, JobGone, JobDeleted, StoreUnavailable)
@@ -79,7 +80,7 @@ OPERATIONS: dict[str, Operation] = {
             ),
         ),
         (Malformed, MalformedKey, BodyTooLarge, UnsupportedMedia, Invalid, KeyReused, QueueFull, StoreUnavailable),
-        ("Idempotency-Key", "Prefer"),
+        ("Idempotency-Key", "Prefer", TRACE_HEADER),
         has_body=True,
     ),
     "list": Operation(

@@ -121,6 +121,8 @@ class Jobs:
             fields += ["callback_url", submission.callback_url]
         if submission.metadata is not None:
             fields += ["metadata", to_json(submission.metadata)]
+        if submission.traceparent is not None:
+            fields += ["traceparent", submission.traceparent]
         keys = [self._keys.job(job_id), queue.key, self._keys.active, self._keys.leases, self._keys.delayed]
         keys.append(WORKERS_BY_QUEUE_KEY % place.queue)
         if key is not None:

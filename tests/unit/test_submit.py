@@ -127,6 +127,18 @@ def test_a_new_job_is_no_replay(jobs: FakeJobs) -> None:
     assert accepted == Accepted(jobs.asked[0][0], replayed=False)
 
 
+TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+
+
+def test_a_trace_goes_with_the_submission_and_is_no_part_of_the_payload(jobs: FakeJobs) -> None:
+    """A retry from another trace is the same submission."""
+    submitting(jobs)({"n": 5}, "key", traceparent=TRACE)
+    submitting(jobs)({"n": 5}, "key")
+    [traced, plain] = [asked[1] for asked in jobs.asked]
+    assert (traced.traceparent, plain.traceparent) == (TRACE, None)
+    assert traced.fingerprint == plain.fingerprint
+
+
 def test_a_key_for_another_payload_is_refused(jobs: FakeJobs) -> None:
     """Without a word about the payload that stands, which may be another client's."""
     jobs.verdict, jobs.standing = Verdict.MISMATCH, "0192f0c1-2345-7abc-8def-0123456789ab"
