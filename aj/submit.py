@@ -6,6 +6,7 @@ Validates first and asks the store once. Runs nothing, and knows no HTTP.
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,10 +14,13 @@ from typing import Any
 from aj import clock
 from aj.errors import AddressRefused, FieldError, Invalid, KeyReused, QueueFull
 from aj.job import Submission, new_job_id
+from aj.logs import of_job
 from aj.pace import NOTHING_KNOWN, Outlook
 from aj.registry import RESERVED, Registry, Task
 from aj.settings import Settings
 from aj.store import Jobs, Key, Place, Verdict
+
+log = logging.getLogger("aj.submit")
 
 METADATA_MAX_BYTES = 4096
 
@@ -60,7 +64,9 @@ class Submit:
             raise QueueFull(f"{place.max_queued} jobs are waiting already; try again when some have run.")
         if verdict is Verdict.MISMATCH:
             raise KeyReused("A key stands for one payload: send the first payload again, or take a new key.")
-        return Accepted(job_id, verdict is Verdict.REPLAYED, outlook)
+        accepted = Accepted(job_id, verdict is Verdict.REPLAYED, outlook)
+        _log(submission, accepted)
+        return accepted
 
     def _validated(self, members: Mapping[str, Any], owner: str) -> tuple[Submission, Task]:
         ours = {name: members.get(name) for name in RESERVED}
@@ -96,6 +102,15 @@ class Submit:
         except AddressRefused as refused:
             return [FieldError("#/callback_url", str(refused))]
         return []
+
+
+def _log(submission: Submission, accepted: Accepted) -> None:
+    """One line for who listens. `extra` has the fields for any formatter: in a host's app logging is the host's."""
+    if log.isEnabledFor(logging.INFO):
+        fields = of_job(accepted.job_id, submission.task, traceparent=submission.traceparent)
+        fields |= {"owner": submission.owner} if submission.owner else {}
+        said = "replayed" if accepted.replayed else "accepted"
+        log.info("job %s: %s", accepted.job_id, said, extra={**fields, "replayed": accepted.replayed})
 
 
 def _metadata_errors(metadata: Any) -> list[FieldError]:

@@ -12,7 +12,10 @@ from tests.architecture.tree import Module, modules
 STOREYS = (
     (
         "words",
-        ("errors", "clock", "version", "signature", "settings", "schedule", "pace", "job", "headers", "body", "access"),
+        (
+            *("errors", "clock", "version", "signature", "settings", "schedule", "pace", "job", "headers", "body"),
+            *("access", "logs"),
+        ),
     ),
     ("rooms", ("store", "egress", "registry", "progress", "tasks", "processes", "waiting", "webhook")),
     ("verbs", ("submit", "execute", "deliver", "cancel")),
