@@ -17,7 +17,8 @@ from aj import views, views_docs, views_metrics
 from aj.cancel import Cancel
 from aj.egress import Egress
 from aj.errors import Problem, SettingsError
-from aj.job import to_json
+from aj.job import is_job_id, to_json
+from aj.logs import of_job
 from aj.openapi import Guard, make_catalogue, make_document
 from aj.problems import http_exception_response, internal_error_response, problem_response
 from aj.registry import Registry
@@ -136,7 +137,9 @@ def _count_refused(why: str) -> None:
 
 def _unforeseen(error: Exception) -> Response:
     _count_refused("internal-error")
-    log.error("%s %s broke", request.method, request.path, exc_info=error)
+    job_id = (request.view_args or {}).get("job_id", "")
+    fields = of_job(job_id) if is_job_id(job_id) else {}
+    log.error("%s %s broke", request.method, request.path, exc_info=error, extra=fields)
     return internal_error_response()
 
 

@@ -15,7 +15,9 @@ from http import HTTPStatus
 from aj import clock
 from aj.egress import Egress
 from aj.errors import AddressRefused, DeliveryFailed, StoreUnavailable
+from aj.headers import TRACE_HEADER
 from aj.job import CallbackState, to_json
+from aj.logs import about
 from aj.schedule import delay_before_s
 from aj.settings import Settings
 from aj.signature import ID_HEADER, SIGNATURE_HEADER, TIMESTAMP_HEADER, sign
@@ -85,7 +87,18 @@ class Deliver:
             news.wait(LONGEST_NAP_S if next_in_s is None else min(LONGEST_NAP_S, next_in_s))
 
     def _attempt(self, delivery: Delivery) -> None:
-        """One attempt and its record. Whatever goes wrong, the lease ends and the attempt is repeated."""
+        """One attempt, its lines of the log about the job; then this thread is free."""
+        try:
+            with about(delivery.job_id, traceparent=delivery.traceparent):
+                self._send_and_record(delivery)
+        finally:
+            with self._threads_free:
+                self._under_way -= 1
+                self._doubtful -= not delivery.host_answers
+                self._threads_free.notify()
+
+    def _send_and_record(self, delivery: Delivery) -> None:
+        """Whatever goes wrong, the lease ends and the attempt is repeated."""
         try:
             begun_ms, begun_s = clock.now_ms(), clock.monotonic_s()
             tried = self._send(delivery)
@@ -99,11 +112,6 @@ class Deliver:
             log.error("webhook of job %s: attempt %d could not be recorded", delivery.job_id, delivery.attempt)
         except Exception:
             log.exception("webhook of job %s: attempt %d broke", delivery.job_id, delivery.attempt)
-        finally:
-            with self._threads_free:
-                self._under_way -= 1
-                self._doubtful -= not delivery.host_answers
-                self._threads_free.notify()
 
     def _send(self, delivery: Delivery) -> Tried:
         """Signs and sends. Where deliverers died under every attempt that the schedule allows, nothing is sent."""
@@ -115,6 +123,8 @@ class Deliver:
             ID_HEADER: webhook_id(delivery.job_id),
             TIMESTAMP_HEADER: str(now_s),
         }
+        if delivery.traceparent is not None:
+            headers[TRACE_HEADER] = delivery.traceparent
         if self._settings.webhook_secrets:
             headers[SIGNATURE_HEADER] = sign(self._settings.webhook_secrets, headers[ID_HEADER], now_s, delivery.body)
         try:

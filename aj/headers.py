@@ -19,6 +19,13 @@ _PREFERENCE = re.compile(
 )
 _BARE_KEY = re.compile(r"[\x21\x23-\x2b\x2d-\x7e]{1,255}")  # visible ASCII but the quote and the comma
 _KEY = re.compile(r"[\x21-\x7e]{1,255}")
+TRACE_HEADER = "traceparent"
+TRACE_MAX_LENGTH = 512
+# Version, trace-id, parent-id, flags; what a later version adds stands after another dash.
+_TRACE = re.compile(
+    r"(?P<version>(?!ff)[0-9a-f]{2})-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}"
+    r"(?P<more>-[\x21-\x2b\x2d-\x7e]*)?"
+)
 
 
 def idempotency_key(value: str | None) -> str | None:
@@ -65,6 +72,19 @@ def preferred_wait_s(value: str | None, most_s: int) -> int | None:
             return most_s if len(digits) > 9 else min(int(digits), most_s)
         at = max(match.end(), at + 1)
     return None
+
+
+def traceparent(value: str | None) -> str | None:
+    """The `traceparent` header as it came, or None where there is none that can be read.
+
+    Nobody's submission fails for it: what is malformed is passed over, as are two headers, which servers join with
+    a comma. Of a version that is not known yet only the fields that all versions share are judged.
+
+    Source: W3C Trace Context (Level 1 and 2) sections 3.2 and 4.
+    """
+    text = (value or "").strip(" \t")
+    match = _TRACE.fullmatch(text) if len(text) <= TRACE_MAX_LENGTH else None
+    return text if match and not (match["version"] == "00" and match["more"]) else None
 
 
 def _malformed() -> MalformedKey:

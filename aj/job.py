@@ -106,7 +106,8 @@ class Outcome:
 class Submission:
     """What a caller asked for, as validated. `params` and `metadata` hold JSON values.
 
-    `owner` is the caller's name, empty where callers are not told apart.
+    `owner` is the caller's name, empty where callers are not told apart. `traceparent` is the caller's trace (W3C
+    Trace Context), which is no part of the payload.
     """
 
     task: str
@@ -114,6 +115,7 @@ class Submission:
     callback_url: str | None = None
     metadata: Mapping[str, Any] | None = None
     owner: str = ""
+    traceparent: str | None = None
 
     @property
     def fingerprint(self) -> str:
@@ -147,6 +149,7 @@ class Job:
     callback: Callback | None = None
     owner: str = ""
     result_ttl_s: int | None = None
+    traceparent: str | None = None
 
     def ended(self, outcome: Outcome, ended_ms: int, result_ttl_s: int) -> Job:
         """This job as it stands after its end."""

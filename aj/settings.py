@@ -1,6 +1,7 @@
 """Every setting of `aj`: one table, read once at the edge of a process, checked there, passed down.
 
-A setting is an environment variable `AJ_…`; the same name is a Flask config key, with or without `AJ_`.
+A setting is an environment variable `AJ_…`; the same name is a Flask config key, and so is most often the name
+without `AJ_`.
 A wrong one stops the process with one line that names the variable, its value and what is accepted.
 This file holds values only: it opens nothing and starts nothing.
 """
@@ -191,6 +192,10 @@ class Settings:
         default=None, metadata={"parse": _parse_text("the path of a redis-server or valkey-server", r".+")}
     )
     data_dir: str = field(default=".aj", metadata={"parse": _parse_text("a folder", r".+")})
+    # An app's own config may well have a LOG.
+    log: Literal["text", "json"] = field(
+        default="text", metadata={"parse": _parse_text("text or json", r"text|json"), "full_name_only": True}
+    )
 
     def __post_init__(self) -> None:
         if self.idempotency_ttl_s < self.result_ttl_s:
@@ -229,7 +234,7 @@ class Settings:
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> Settings:
-        """Settings from a Flask app's config: `AJ_RESULT_TTL_S`, else `RESULT_TTL_S`.
+        """Settings from a Flask app's config: `AJ_RESULT_TTL_S`, else `RESULT_TTL_S`; `AJ_LOG` by its full name only.
 
         Values may be text as in the environment, numbers, or lists and tuples of these.
 
@@ -237,7 +242,7 @@ class Settings:
         """
         named: dict[str, tuple[str, str]] = {}
         for name in _PARSERS:
-            for called in (name.upper(), variable(name)):
+            for called in (variable(name),) if name in _FULL_NAME_ONLY else (name.upper(), variable(name)):
                 value = config.get(called)
                 if value is not None:
                     text = ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
@@ -263,6 +268,7 @@ class Settings:
 _PARSERS: dict[str, tuple[Callable[[str], Any], bool]] = {
     each.name: (each.metadata["parse"], each.metadata.get("secret", False)) for each in fields(Settings)
 }
+_FULL_NAME_ONLY = {each.name for each in fields(Settings) if each.metadata.get("full_name_only")}
 
 
 def variable(name: str) -> str:

@@ -6,18 +6,22 @@ Validates first and asks the store once. Runs nothing, and knows no HTTP.
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from aj import clock
 from aj.errors import AddressRefused, FieldError, Invalid, KeyReused, QueueFull, RateExceeded
 from aj.job import Submission, new_job_id
+from aj.logs import of_job
 from aj.pace import NOTHING_KNOWN, Outlook
 from aj.rate import Quota
 from aj.registry import RESERVED, Registry, Task
 from aj.settings import Settings
 from aj.store import Jobs, Key, Place, Verdict
+
+log = logging.getLogger("aj.submit")
 
 METADATA_MAX_BYTES = 4096
 
@@ -46,12 +50,15 @@ class Submit:
     jobs: Jobs
     check_url: Callable[[str], str]
 
-    def __call__(self, members: Mapping[str, Any], idempotency_key: str | None, owner: str = "") -> Accepted:
+    def __call__(
+        self, members: Mapping[str, Any], idempotency_key: str | None, owner: str = "", traceparent: str | None = None
+    ) -> Accepted:
         """Accepts the job that `members` describe.
 
         Raises: Invalid, KeyReused, RateExceeded, QueueFull, StoreUnavailable.
         """
         submission, task = self._validated(members, owner)
+        submission = replace(submission, traceparent=traceparent)
         place = Place(
             queue=task.queue or self.settings.queues[0],
             timeout_s=task.timeout_s or self.settings.job_timeout_s,
@@ -75,9 +82,11 @@ class Submit:
                 answer.quota.reset_s,
                 answer.quota.fields(),
             )
-        return Accepted(
+        accepted = Accepted(
             answer.job_id, answer.verdict is Verdict.REPLAYED, answer.outlook, place.result_ttl_s, answer.quota
         )
+        _log(submission, accepted)
+        return accepted
 
     def _validated(self, members: Mapping[str, Any], owner: str) -> tuple[Submission, Task]:
         ours = {name: members.get(name) for name in RESERVED}
@@ -113,6 +122,15 @@ class Submit:
         except AddressRefused as refused:
             return [FieldError("#/callback_url", str(refused))]
         return []
+
+
+def _log(submission: Submission, accepted: Accepted) -> None:
+    """One line for who listens. `extra` has the fields for any formatter: in a host's app logging is the host's."""
+    if log.isEnabledFor(logging.INFO):
+        fields = of_job(accepted.job_id, submission.task, traceparent=submission.traceparent)
+        fields |= {"owner": submission.owner} if submission.owner else {}
+        said = "replayed" if accepted.replayed else "accepted"
+        log.info("job %s: %s", accepted.job_id, said, extra={**fields, "replayed": accepted.replayed})
 
 
 def _metadata_errors(metadata: Any) -> list[FieldError]:

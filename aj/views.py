@@ -28,7 +28,7 @@ from aj.errors import (
     StillActive,
     UnsupportedMedia,
 )
-from aj.headers import idempotency_key, preferred_wait_s
+from aj.headers import TRACE_HEADER, idempotency_key, preferred_wait_s, traceparent
 from aj.job import Job, Status, is_job_id, join_members, to_json
 from aj.pace import Outlook
 from aj.settings import Settings
@@ -73,7 +73,8 @@ def submit_job() -> Response:
     if request.headers.get("Content-Encoding", "").strip().lower() not in ("", "identity"):
         raise UnsupportedMedia("The body has a Content-Encoding; send it as it is.")
     members = parse_object(read_body(request.environ, api.settings.max_body_bytes))
-    accepted = api.submit(members, idempotency_key(request.headers.get("Idempotency-Key")), g.caller)
+    key, trace = request.headers.get("Idempotency-Key"), request.headers.get(TRACE_HEADER)
+    accepted = api.submit(members, idempotency_key(key), g.caller, traceparent(trace))
     found, wait_s = _waited(accepted.job_id, lambda job: job.status.is_final)
     if found is not None and found.job is not None and found.job.status.is_final:
         answer = _document(found)

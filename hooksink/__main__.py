@@ -27,6 +27,7 @@ EPILOG = """settings, from the environment:
   HOOKSINK_LOG        the file of receipts (hook.log in the working folder)
   AJ_WEB_WORKERS      processes (2)
   AJ_WEB_THREADS      threads of each (32)
+  AJ_LOG              text or json: the form of what is printed (text)
 """
 
 
@@ -45,6 +46,8 @@ def options(settings: Settings) -> list[str]:
     flags = ["--preload"]
     if "control_socket_disable" in make_settings():  # older ones have no such socket
         flags.append("--no-control-socket")
+    if settings.log == "json":
+        flags.append("--logger-class=aj.local.gunicorn_logs.JsonLogger")
     return [*(f"--{name}={value}" for name, value in values.items()), *flags, "hooksink:app"]
 
 

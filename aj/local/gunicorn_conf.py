@@ -15,6 +15,8 @@ from aj.errors import SettingsError
 from aj.local.watch import watch_store
 from aj.settings import Settings
 
+JSON_LOGGER = "aj.local.gunicorn_logs.JsonLogger"
+
 
 def address(settings: Settings, environ: Mapping[str, str]) -> str:
     """Where to listen: `AJ_HOST` and `AJ_PORT`; where `AJ_PORT` is not set, the `PORT` that a hosting platform gives.
@@ -61,6 +63,7 @@ except SettingsError as error:
     print(f"aj: {error}", file=sys.stderr)
     raise SystemExit(2) from None
 
+logger_class = JSON_LOGGER if _settings.log == "json" else "gunicorn.glogging.Logger"  # which is gunicorn's default
 worker_class = "gthread"  # with one thread per process, a client that waits or reads slowly would stop all others
 workers = _settings.web_workers
 threads = _settings.web_threads

@@ -12,6 +12,7 @@ from http import HTTPStatus
 from typing import Any
 
 from aj.errors import Problem, Unauthorized
+from aj.headers import TRACE_HEADER
 from aj.openapi.fields import headers, parameter
 from aj.openapi.operations import OPERATIONS, Answer, Operation
 from aj.openapi.schemas import JOB_ID, SENT, TEXT, problem_schemas, ref
@@ -143,6 +144,7 @@ def _webhook(schema: str) -> dict[str, Any]:
         (ID_HEADER, True, "One per job, the same on every attempt."),
         (TIMESTAMP_HEADER, True, "Seconds since the epoch at the attempt."),
         (SIGNATURE_HEADER, False, "`v1,` and a signature, one per secret; absent where no secrets are set."),
+        (TRACE_HEADER, False, "That of the submission, as it came; absent where it had none (W3C Trace Context)."),
     )
     return {
         "post": {

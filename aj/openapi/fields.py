@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from aj.headers import TRACE_HEADER
 from aj.job import Status
 from aj.openapi.schemas import JOB_ID, TEXT, Schema
 
@@ -23,6 +24,12 @@ TAKEN: dict[str, tuple[str, Schema, str]] = {
         "header",
         TEXT,
         "`wait=N` holds the answer for up to N seconds, 60 at most (RFC 7240). What is malformed is passed over.",
+    ),
+    TRACE_HEADER: (
+        "header",
+        TEXT,
+        "The caller's trace (W3C Trace Context). It stands in the log beside the job, and goes with the webhook as it "
+        "came. What is malformed is passed over.",
     ),
     "If-None-Match": ("header", TEXT, "ETags that the caller has: 304 where one of them still holds."),
     "If-Match": ("header", TEXT, "ETags that the caller relies on: 412 where none of them holds."),

@@ -25,6 +25,7 @@ from aj.errors import (
     StoreUnavailable,
     UnsupportedMedia,
 )
+from aj.headers import TRACE_HEADER
 from aj.openapi.schemas import TEXT, ref
 
 _OF_A_JOB = (JobUnknown, JobGone, JobDeleted, StoreUnavailable)
@@ -93,7 +94,7 @@ OPERATIONS: dict[str, Operation] = {
             QueueFull,
             StoreUnavailable,
         ),
-        ("Idempotency-Key", "Prefer"),
+        ("Idempotency-Key", "Prefer", TRACE_HEADER),
         has_body=True,
     ),
     "list": Operation(

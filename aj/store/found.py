@@ -86,7 +86,7 @@ def job_from(job_id: str, fields: Mapping[bytes, bytes]) -> Job:
     def number(name: bytes) -> int | None:
         return int(fields[name]) if name in fields else None
 
-    url = fields.get(b"callback_url")
+    url, traceparent = fields.get(b"callback_url"), fields.get(b"traceparent")
     return Job(
         id=job_id,
         status=Status(fields[b"status"].decode()),
@@ -99,6 +99,7 @@ def job_from(job_id: str, fields: Mapping[bytes, bytes]) -> Job:
         metadata=fields.get(b"metadata"),
         owner=fields.get(b"owner", b"").decode(),
         result_ttl_s=number(b"result_ttl_s"),
+        traceparent=traceparent.decode() if traceparent is not None else None,
         progress=fields.get(b"progress"),
         outcome=fields.get(b"outcome"),
         callback_url=url.decode() if url is not None else None,

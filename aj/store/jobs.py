@@ -134,6 +134,8 @@ class Jobs:
             fields += ["callback_url", submission.callback_url]
         if submission.metadata is not None:
             fields += ["metadata", to_json(submission.metadata)]
+        if submission.traceparent is not None:
+            fields += ["traceparent", submission.traceparent]
         if place.result_ttl_is_own:
             fields += ["result_ttl_s", place.result_ttl_s]
         keys = [self._keys.job(job_id), queue.key, self._keys.leases, self._keys.delayed]

@@ -21,6 +21,7 @@ class Delivery:
     """One webhook under one lease. `attempt` counts from 1; `token` marks the claim.
 
     `host_answers` says that its host has answered lately, so that an attempt will probably not take long.
+    `traceparent` is that of the job's submission.
     """
 
     job_id: str
@@ -30,6 +31,7 @@ class Delivery:
     attempt: int
     token: str
     host_answers: bool
+    traceparent: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +67,10 @@ class Outbox:
         words: list[str | int] = [f"{self._keys.prefix}:out", most, HOST_SHARE, int(lease_s * 1000), token]
         wait_ms, *rows = self._claim([self._keys.hosts], [*words, most if most_doubtful is None else most_doubtful])
         claimed = [
-            Delivery(job.decode(), url.decode(), host.decode(), body, attempt, token, bool(answers))
-            for job, url, host, body, attempt, answers in rows
+            Delivery(
+                job.decode(), url.decode(), host.decode(), body, attempt, token, bool(answers), trace and trace.decode()
+            )
+            for job, url, host, body, attempt, answers, trace in rows
         ]
         return claimed, None if wait_ms < 0 else wait_ms / 1000
 

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
 from aj import clock
 from aj.errors import StoreUnavailable
 from aj.job import ErrorType, Job, Outcome
+from aj.logs import about
 from aj.registry import Registry
 from aj.schedule import retry_delay_s
 from aj.settings import Settings
@@ -37,6 +39,7 @@ class JobAttempt:
         self._settings, self._registry, self._jobs, self.claim = settings, registry, jobs, claim
         self._host_of = host_of
         self._clock_offset_s = self._silent_until_s = 0.0
+        self._ended_ms = 0
         self._outcome: Outcome | None = None
         self.retry_in_s: float | None = None
         self.job: Job | None = None
@@ -82,13 +85,30 @@ class JobAttempt:
 
     def end(self, commands: list[tuple[Any, ...]]) -> None:
         """Writes what was decided, waiting minutes for a store that is away. Raises: Fenced, StoreUnavailable."""
+        assert self.job is not None
+        assert self._outcome is not None
+        self._ended_ms = max(int((self._clock_offset_s + clock.monotonic_s()) * 1000), self.job.started_ms or 0)
         retry_in_s = self.retry_in_s
         if retry_in_s is not None:
             patiently(lambda: self._jobs.retry(self.claim, retry_in_s, commands), END_FOR_S)
             return
-        assert self.job is not None
-        assert self._outcome is not None
-        ended_ms = max(int((self._clock_offset_s + clock.monotonic_s()) * 1000), self.job.started_ms or 0)
-        ended = self.job.ended(self._outcome, ended_ms, self.lives_s[0])
+        ended = self.job.ended(self._outcome, self._ended_ms, self.lives_s[0])
         webhook = webhook_of_end(ended, self._settings.callback_schedule_s, self._host_of)
         patiently(lambda: self._jobs.finish(self.claim, ended, self.lives_s, webhook, commands), END_FOR_S)
+
+    def in_log(self) -> AbstractContextManager[None]:
+        """Within this block the log's lines are about this try."""
+        assert self.job is not None
+        return about(self.job.id, self.job.task, self.job.attempt, self.job.traceparent)
+
+    def log_end(self) -> None:
+        """Says how the try ended, once `end` has written it."""
+        assert self.job is not None
+        assert self._outcome is not None
+        status, kind = self._outcome.status, self._outcome.kind
+        ran_s = (self._ended_ms - (self.job.started_ms or self._ended_ms)) / 1000
+        why, fields = ("", {}) if kind is None else (f" ({kind})", {"error_type": kind})
+        again = "" if self.retry_in_s is None else f", runs again in {self.retry_in_s:g} s"
+        log.info(
+            "job %s: %s%s%s", self.job.id, status, why, again, extra={"status": status, **fields, "duration_s": ran_s}
+        )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import signal
 import sys
@@ -14,6 +13,7 @@ from aj.processes import die_at_interrupt
 if __name__ == "__main__":
     die_at_interrupt()  # before the rest is loaded, which takes a moment
 
+from aj import logs
 from aj.deliver import Deliver
 from aj.egress import Egress, host_of
 from aj.errors import SettingsError
@@ -30,9 +30,9 @@ from aj.worker.sweep import Sweep
 
 def main(arguments: Sequence[str]) -> int:
     """Works until SIGTERM or SIGINT; gives the exit code."""
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s: %(message)s", stream=sys.stderr)
     try:
         asked = Settings.from_env(os.environ)
+        logs.set_up(asked.log)
         settings = ensure_store(asked, os.environ)
         client, keys = connect(settings.redis_url, for_worker=True), Keys(settings.prefix)
         if arguments[0] == "deliveries":

@@ -15,6 +15,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from aj import logs
 from aj.clock import monotonic_s
 from aj.errors import SettingsError
 from aj.local.embedded import ensure_store
@@ -84,9 +85,10 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="worker.py", description="Runs jobs and delivers webhooks.")
     parser.add_argument("--only", choices=("jobs", "deliveries"), help="do one of the two")
     only = parser.parse_args(arguments).only
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s: %(message)s", stream=sys.stderr)
     try:
-        settings = ensure_store(Settings.from_env(os.environ), os.environ)
+        asked = Settings.from_env(os.environ)
+        logs.set_up(asked.log)
+        settings = ensure_store(asked, os.environ)
         # What would stop every child stops us, with one line instead of one from each.
         Registry.load(settings.tasks)
         refuse_unfit(connect(settings.redis_url))

@@ -29,6 +29,7 @@ from rq.worker import WorkerStatus
 
 from aj.clock import monotonic_s
 from aj.errors import StoreUnavailable
+from aj.logs import about
 from aj.store import Client, refuse_unfit
 from aj.store.rq_classes import Job, Queue, UnreadableJob
 
@@ -149,14 +150,16 @@ class WorkLoop(RqWorker):
         except DequeueTimeout:
             return False
         except UnreadableJob as error:
-            log.error("%s", error)
-            self.refuse_unreadable(error.job_id)
+            with about(error.job_id):
+                log.error("%s", error)
+                self.refuse_unreadable(error.job_id)
             return True
         assert found is not None
         job, queue = found
         assert isinstance(job, Job)
         assert isinstance(queue, Queue)
-        self.execute_job(job, queue)
+        with about(job.id):
+            self.execute_job(job, queue)
         return True
 
     def _look(self) -> bool:

@@ -24,6 +24,7 @@ from aj.clock import monotonic_s
 from aj.errors import StoreUnavailable
 from aj.execute import Limits, Refused, TimedOut, execute, prepare
 from aj.job import ErrorType, Outcome, Status
+from aj.logs import about_in_every_thread
 from aj.processes import die_with_parent
 from aj.registry import Registry
 from aj.settings import Settings
@@ -64,10 +65,17 @@ class Worker(WorkLoop):
         except Fenced as refused:
             self._let_go(job, queue, refused)
             return
+        with attempt.in_log():
+            self._see_through(job, queue, execution, attempt, readable)
+        self.set_state(WorkerStatus.IDLE)
+
+    def _see_through(self, job: Job, queue: Queue, execution: Execution, attempt: JobAttempt, readable: bool) -> None:
+        """Has a work-horse run a job that was taken, where that can be."""
+        assert attempt.job is not None
+        log.info("job %s: started, task %s, attempt %d", job.id, attempt.job.task, attempt.job.attempt)
         try:
             if not readable:
                 raise Refused(ErrorType.TASK_UNAVAILABLE, "The worker cannot read the job's payload.")
-            assert attempt.job is not None
             call = prepare(self._registry, attempt.job.task, job.kwargs)
         except Refused as refused:
             self._settle(job, execution, refused.outcome)
@@ -75,7 +83,6 @@ class Worker(WorkLoop):
             job.run = lambda: self._run(job, attempt, call)
             self.fork_work_horse(job, queue)
             self.monitor_work_horse(job, queue, execution)
-        self.set_state(WorkerStatus.IDLE)
 
     def _let_go(self, job: Job, queue: Queue, refused: Fenced) -> None:
         """Drops an entry that is not to be run, unless it is another deployment's, which shares the queue."""
@@ -93,6 +100,7 @@ class Worker(WorkLoop):
             attempt.start([("LREM", self.queues[0].intermediate_queue_key, 1, job_id)])
             attempt.decide(Refused(ErrorType.TASK_UNAVAILABLE, "The worker cannot read the job.").outcome)
             attempt.end([("DEL", Job.key_for(job_id))])
+            attempt.log_end()
         except Fenced:
             self.connection.lrem(self.queues[0].intermediate_queue_key, 1, job_id)
 
@@ -173,6 +181,7 @@ class Worker(WorkLoop):
 
     def main_work_horse(self, job: Job, queue: Queue) -> None:
         die_with_parent(self.pid or 0, signal.SIGKILL)
+        about_in_every_thread()
         super().main_work_horse(job, queue)
 
     def perform_job(self, job: Job, queue: Queue, execution: Execution) -> bool:
@@ -214,6 +223,4 @@ class Worker(WorkLoop):
                 log.warning("%s", refused)
                 return
         self.executions.pop(execution.id, None)
-        again = "" if retry_in_s is None else f", runs again in {retry_in_s:g} s"
-        why = "" if outcome.kind is None else f" ({outcome.kind})"
-        log.info("job %s: %s%s%s", job.id, outcome.status, why, again)
+        job.attempt.log_end()

@@ -15,6 +15,7 @@ from uuid import uuid4
 from aj.clock import monotonic_s
 from aj.errors import StoreUnavailable
 from aj.job import Outcome
+from aj.logs import about
 from aj.registry import Registry
 from aj.settings import Settings
 from aj.store import Claim, Fenced, Jobs, Recovery
@@ -83,14 +84,15 @@ class Sweep:
 
     def _one(self, see_to: Callable[[str, int], None], job_id: str, now_ms: int) -> None:
         """Sees to one job; one that cannot be helped must not keep the others waiting. Raises: StoreUnavailable."""
-        try:
-            see_to(job_id, now_ms)
-        except Fenced:
-            log.debug("job %s: its worker lives, or another sweep was quicker", job_id)
-        except StoreUnavailable:
-            raise
-        except Exception:
-            log.exception("job %s cannot be helped", job_id)
+        with about(job_id):
+            try:
+                see_to(job_id, now_ms)
+            except Fenced:
+                log.debug("job %s: its worker lives, or another sweep was quicker", job_id)
+            except StoreUnavailable:
+                raise
+            except Exception:
+                log.exception("job %s cannot be helped", job_id)
 
     def _promote(self, job_id: str, now_ms: int) -> None:
         if self._recovery.promote(job_id):
@@ -108,10 +110,10 @@ class Sweep:
         attempt.hold(held.job, now_ms)
         outcome = Outcome.cancelled() if held.asked_to_stop else Outcome.lost()
         attempt.decide(outcome)
-        self._recovery.end_attempt(held, attempt, outcome.body.decode(), attempt.retry_in_s)
-        log.warning(
-            "job %s: nobody ran it any more: %s", held.job.id, "lost" if attempt.retry_in_s is None else "again"
-        )
+        with attempt.in_log():
+            self._recovery.end_attempt(held, attempt, outcome.body.decode(), attempt.retry_in_s)
+            log.warning("job %s: nobody ran it any more", held.job.id)
+            attempt.log_end()
 
     def _rescue_stranded(self, queue: str) -> None:
         """An entry is stranded when two looks, some time apart, find it: a live worker starts it within a moment."""
@@ -119,8 +121,9 @@ class Sweep:
         for job_id in taken:
             if now_s - self._first_seen_s.setdefault((queue, job_id), now_s) < STRANDED_AFTER_S:
                 continue
-            if self._recovery.rescue(queue, job_id):
-                log.warning("job %s: it was taken and not started; it is back in the queue", job_id)
+            with about(job_id):
+                if self._recovery.rescue(queue, job_id):
+                    log.warning("job %s: it was taken and not started; it is back in the queue", job_id)
         gone = [key for key in self._first_seen_s if key[0] == queue and key[1] not in taken]
         for key in gone:
             del self._first_seen_s[key]

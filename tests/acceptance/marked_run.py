@@ -209,6 +209,7 @@ def deployed(folder: Path, url: str, evidence: Evidence) -> Iterator[tuple[dict[
         "AJ_CALLBACK_ALLOW": "127.0.0.0/8",
         "AJ_CALLBACK_SCHEDULE_S": "0,0",
         "AJ_CALLBACK_TIMEOUT_S": "2",
+        "AJ_LOG": "json",  # which holds all that the text would, and more
     }
     port, sink_port = free_port(), free_port()
     talk = ("--access-logfile", "-", "--log-level", "debug")

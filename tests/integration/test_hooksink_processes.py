@@ -225,6 +225,11 @@ def test_the_module_serves_with_the_apis_options() -> None:
     assert served.control_socket_disable
 
 
+def test_the_module_asks_for_json_where_the_settings_do() -> None:
+    """By a name, so that nothing is loaded for it otherwise."""
+    assert options(Settings(log="json"))[-2:] == [f"--logger-class={gunicorn_conf.JSON_LOGGER}", "hooksink:app"]
+
+
 def test_an_older_gunicorn_is_not_asked_for_what_it_has_not(monkeypatch: pytest.MonkeyPatch) -> None:
     """It would refuse the option, and its control socket is none."""
     monkeypatch.setattr("hooksink.__main__.make_settings", dict)

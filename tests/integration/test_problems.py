@@ -86,6 +86,8 @@ def test_an_unforeseen_error_is_a_problem_that_tells_nothing(
     told = answer.get_data(as_text=True) + str(answer.headers)
     assert not [word for word in (SECRET, "hunter2", "RuntimeError", "Traceback", ".py") if word in told]
     assert SECRET in caplog.text
+    job_id = vars(caplog.records[-1]).get("job_id")
+    assert job_id == (NOBODYS.removeprefix("/jobs/") if method == "GET" else None)
     assert "Retry-After" not in answer.headers
 
 

@@ -24,7 +24,7 @@ from aj.errors import (
     SettingsError,
     SignatureError,
 )
-from aj.headers import KEY_MAX_LENGTH, idempotency_key
+from aj.headers import KEY_MAX_LENGTH, TRACE_MAX_LENGTH, idempotency_key, traceparent
 from aj.job import to_json
 from aj.registry import _pointer
 from aj.settings import _PARSERS, Settings, variable
@@ -108,6 +108,27 @@ def test_an_idempotency_key_is_read_or_refused(value: str | None) -> None:
         assert all("\x21" <= each <= "\x7e" for each in key)
         quoted = key.replace("\\", "\\\\").replace('"', '\\"')
         assert idempotency_key(f'"{quoted}"') == key
+
+
+TRACE_PIECES = ("00", "01", "fe", "ff", "-", "4bf92f3577b34da6a3ce929d0e0e4736", "0" * 32, "00f067aa0ba902b7", "0" * 16)
+
+
+@given(header_text(*TRACE_PIECES) | st.lists(st.sampled_from(TRACE_PIECES), min_size=4, max_size=6).map("-".join))
+@example("01-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01-more")
+def test_a_traceparent_is_read_or_passed_over(value: str) -> None:
+    """What is read can be sent as a header and told apart by its fields, none of which is all zeros."""
+    trace = traceparent(value)
+    if trace is not None:
+        version, trace_id, parent_id, flags, *more = trace.split("-")
+        assert trace.isascii()
+        assert trace.isprintable()
+        assert not set(trace) & {" ", ","}
+        assert len(trace) <= TRACE_MAX_LENGTH
+        assert [len(each) for each in (version, trace_id, parent_id, flags)] == [2, 32, 16, 2]
+        assert int(trace_id, 16)
+        assert int(parent_id, 16)
+        assert version != "ff"
+        assert not more or version != "00"
 
 
 @given(hostile_text(*URL_PIECES))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import threading
@@ -114,6 +115,16 @@ def report(fractions: list[float]) -> str:
     for fraction in fractions:
         report_progress(fraction, f"at {fraction}")
     return "reported"
+
+
+@task
+def speak(text: str) -> None:
+    """Says `text` in the log, itself and from a thread of its own."""
+    log = logging.getLogger("shop")
+    log.info("%s", text, extra={"price": 5, "task": "mine"})
+    thread = threading.Thread(target=log.warning, args=("%s", text))
+    thread.start()
+    thread.join()
 
 
 def _circle() -> list[Any]:

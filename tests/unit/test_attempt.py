@@ -259,6 +259,40 @@ def test_a_start_waits_for_a_store_that_is_away_and_not_for_a_fence() -> None:
         attempt_on(jobs).start([])
 
 
+@pytest.mark.parametrize(
+    ("outcome", "task", "said", "fields"),
+    [
+        (Outcome.succeeded(b"25"), "square", "succeeded", {"status": "succeeded"}),
+        (
+            Outcome.failed(ErrorType.LOST, "x"),
+            "square",
+            "failed (lost)",
+            {"status": "failed", "error_type": "lost"},
+        ),
+        (
+            Outcome.failed(ErrorType.TASK_FAILED, "x"),
+            "patient",
+            "failed (task-failed), runs again in 7 s",
+            {"status": "failed", "error_type": "task-failed"},
+        ),
+    ],
+)
+def test_the_log_says_how_a_try_ended_and_how_long_it_took(
+    clock: Clock, caplog: pytest.LogCaptureFixture, outcome: Outcome, task: str, said: str, fields: dict[str, str]
+) -> None:
+    """The wait for a store that is away is not counted."""
+    jobs = FakeJobs(job=replace(PLAIN, task=task))
+    attempt = started(jobs, outcome)
+    clock.now_s += 2.5
+    jobs.faults = times(3, away)
+    with caplog.at_level(logging.INFO, "aj.worker"):
+        attempt.end([])
+        attempt.log_end()
+    assert caplog.messages == [f"job {JOB_ID}: {said}"]
+    assert vars(caplog.records[0]).items() >= {**fields, "duration_s": 2.5}.items()
+    assert ("error_type" in vars(caplog.records[0])) == ("error_type" in fields)
+
+
 # -- retries -----------------------------------------------------------------------------------------------
 
 

@@ -69,7 +69,9 @@ ROWS: list[tuple[str, Any, str, Any, list[str]]] = [
     ("embedded", "auto", "never", "never", ["", "yes", "Auto", "auto "]),
     ("redis_server", None, "/opt/valkey-server", "/opt/valkey-server", ["", "a\nb"]),
     ("data_dir", ".aj", "/var/lib/aj", "/var/lib/aj", ["", "a\nb"]),
+    ("log", "text", "json", "json", ["", "JSON", "logfmt", "text "]),
 ]
+FULL_NAME_ONLY = {"log"}
 HIDDEN = {"redis_url", "webhook_secrets", "api_keys"}
 
 
@@ -87,13 +89,18 @@ def test_the_default_stands_where_nothing_is_said(name: str, default: object) ->
 
 @pytest.mark.parametrize(("name", "text", "value"), [(row[0], row[2], row[3]) for row in ROWS])
 def test_an_accepted_text_becomes_its_value(name: str, text: str, value: object) -> None:
-    """From the environment, and from a Flask config with and without `AJ_`."""
-    for settings in (
-        Settings.from_env({variable(name): text}),
-        Settings.from_config({variable(name): text}),
-        Settings.from_config({name.upper(): text}),
-    ):
-        assert getattr(settings, name) == value
+    """From the environment, and from a Flask config with `AJ_` and mostly without."""
+    assert getattr(Settings.from_env({variable(name): text}), name) == value
+    assert getattr(Settings.from_config({variable(name): text}), name) == value
+    if name not in FULL_NAME_ONLY:
+        assert getattr(Settings.from_config({name.upper(): text}), name) == value
+
+
+@pytest.mark.parametrize("others", ["json", "/var/log/shop.log", {"level": "INFO"}, True])
+def test_a_log_in_a_config_is_the_apps_own(others: object) -> None:
+    """It is too common a key to be taken for ours, or refused."""
+    assert Settings.from_config({"LOG": others}).log == "text"
+    assert Settings.from_config({"LOG": others, "AJ_LOG": "json"}).log == "json"
 
 
 @pytest.mark.parametrize(("name", "text"), [(row[0], text) for row in ROWS for text in row[4]])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Annotated, Any, cast
@@ -122,6 +123,42 @@ def test_a_new_job_is_no_replay(jobs: FakeJobs) -> None:
     """And has the id it was given."""
     accepted = submitting(jobs)({"n": 5}, "key")
     assert accepted == Accepted(jobs.asked[0][0], replayed=False, result_ttl_s=100)
+
+
+TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+
+
+def test_a_trace_goes_with_the_submission_and_is_no_part_of_the_payload(jobs: FakeJobs) -> None:
+    """A retry from another trace is the same submission."""
+    submitting(jobs)({"n": 5}, "key", traceparent=TRACE)
+    submitting(jobs)({"n": 5}, "key")
+    [traced, plain] = [asked[1] for asked in jobs.asked]
+    assert (traced.traceparent, plain.traceparent) == (TRACE, None)
+    assert traced.fingerprint == plain.fingerprint
+
+
+def test_what_is_accepted_is_a_line_for_whoever_listens(jobs: FakeJobs, caplog: pytest.LogCaptureFixture) -> None:
+    """Its fields stand in the record, where the formatter of a host app finds them; what is refused is no line."""
+    with caplog.at_level(logging.INFO, "aj.submit"):
+        submitting(jobs)({"n": 5}, None, "alice", TRACE)
+        with pytest.raises(Invalid):
+            submitting(jobs)({"n": "5"}, None)
+    [record] = caplog.records
+    job_id = jobs.asked[0][0]
+    assert record.getMessage() == f"job {job_id}: accepted"
+    expected = {"job_id": job_id, "task": "square", "owner": "alice", "replayed": False, "traceparent": TRACE}
+    assert vars(record).items() >= expected.items()
+
+
+def test_a_replay_is_a_line_that_says_so(jobs: FakeJobs, caplog: pytest.LogCaptureFixture) -> None:
+    """About the job that stands."""
+    jobs.verdict, jobs.standing = Verdict.REPLAYED, "0192f0c1-2345-7abc-8def-0123456789ab"
+    with caplog.at_level(logging.INFO, "aj.submit"):
+        submitting(jobs)({"n": 5}, "key")
+    [record] = caplog.records
+    assert record.getMessage() == f"job {jobs.standing}: replayed"
+    assert vars(record)["replayed"] is True
+    assert "owner" not in vars(record)
 
 
 def test_a_key_for_another_payload_is_refused(jobs: FakeJobs) -> None:

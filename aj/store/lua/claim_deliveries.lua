@@ -5,7 +5,8 @@
 -- ARGV  1 prefix of the outbox keys  2 most deliveries wanted  3 most at a time for one host  4 lease, ms
 --       5 token of this claim  6 most deliveries for hosts that have not answered lately
 -- Keys of single hosts and deliveries are made from the prefix, since their names stand in KEYS[1].
--- Returns {ms until the next work or -1, {job id, url, host, body, attempt number, 1 if the host answers}, ...}
+-- Returns {ms until the next work or -1,
+--          {job id, url, host, body, attempt number, 1 if the host answers, traceparent or false}, ...}
 local now, wanted, share, doubtful = now_ms(), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[6])
 local lease_end = now + tonumber(ARGV[4])
 local reply = {-1}
@@ -22,13 +23,13 @@ for _, host in ipairs(redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now, 'LIMIT',
         if free > 0 then
             for _, job in ipairs(redis.call('ZRANGEBYSCORE', due, '-inf', now, 'LIMIT', 0, free)) do
                 local delivery = ARGV[1] .. ':job:' .. job
-                local row = redis.call('HMGET', delivery, 'url', 'body')
+                local row = redis.call('HMGET', delivery, 'url', 'body', 'traceparent')
                 if row[1] then
                     redis.call('HSET', delivery, 'token', ARGV[5])
                     redis.call('ZADD', due, lease_end, job)
                     redis.call('ZADD', busy, lease_end, job)
                     local attempt = redis.call('HINCRBY', delivery, 'attempts', 1)
-                    table.insert(reply, {job, row[1], host, row[2], attempt, answers})
+                    table.insert(reply, {job, row[1], host, row[2], attempt, answers, row[3]})
                     doubtful = doubtful - (1 - answers)
                 else
                     redis.call('ZREM', due, job)

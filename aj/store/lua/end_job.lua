@@ -20,6 +20,10 @@ local function end_job()
         redis.call('HSET', KEYS[1], 'callback_state', 'pending', 'callback_attempts', 0, 'callback_next_ms', ARGV[11])
         redis.call('HSET', KEYS[4], 'url', redis.call('HGET', KEYS[1], 'callback_url'), 'host', ARGV[10])
         redis.call('HSET', KEYS[4], 'body', ARGV[9], 'attempts', 0)
+        local traceparent = redis.call('HGET', KEYS[1], 'traceparent')
+        if traceparent then
+            redis.call('HSET', KEYS[4], 'traceparent', traceparent)
+        end
         redis.call('ZADD', KEYS[6], ARGV[11], ARGV[2])
         redis.call('ZADD', KEYS[5], 'LT', ARGV[11], ARGV[10])
         redis.call('ZADD', KEYS[7], now_ms(), ARGV[2])
