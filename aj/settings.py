@@ -130,6 +130,7 @@ _QUEUE_NAMES = _parse_list(
     _parse_text("a comma list of queue names of letters, digits and _ - : .", r"[A-Za-z0-9_:.-]{1,100}"),
     "at least one queue name",
 )
+_PREFIX = r"(?!rq(:|$))[A-Za-z0-9_:.-]{1,40}"
 _PORT = _parse_int(1, 65_535)
 
 
@@ -142,7 +143,7 @@ class Settings:
     task_app: str | None = field(default=None, metadata={"parse": _TASK_APP})
     prefix: str = field(
         default="aj",
-        metadata={"parse": _parse_text("1 to 40 of letters, digits and _ - : .", r"[A-Za-z0-9_:.-]{1,40}")},
+        metadata={"parse": _parse_text("1 to 40 of letters, digits and _ - : ., but not RQ's own rq", _PREFIX)},
     )
     queues: tuple[str, ...] = field(default=("q:jobs2",), metadata={"parse": _QUEUE_NAMES})
     workers: int = field(default=1, metadata={"parse": _parse_int(1, 256)})
