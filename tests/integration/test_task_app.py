@@ -12,7 +12,7 @@ import pytest
 from tests.conftest import Deployment
 from tests.support.inside import wait_for_end
 from tests.support.jobs import submit
-from tests.support.processes import ROOT, Running, clean_env, running_worker
+from tests.support.processes import Running, clean_env, running_worker
 
 APP = "tests.support.host_web:make_app()"
 
@@ -54,18 +54,31 @@ def test_the_app_sees_how_a_task_failed(hosted: Deployment, worker: Running, not
     assert worker.stop() == 0, "the app's own handlers of signals do not count"
 
 
-@pytest.mark.parametrize("command", [["worker.py"], ["-m", "aj.worker.child", "sweep"], ["-m", "aj.local", "up"]])
-def test_a_wrong_app_ends_each_process_with_one_line(deployment: Deployment, command: list[str], folder: Path) -> None:
-    """Exit code 2, whoever finds it out first."""
-    done = subprocess.run(
+def start(env: dict[str, str], command: list[str], cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Starts a process that is expected to refuse, and waits for its end."""
+    return subprocess.run(
         [sys.executable, *command],
-        env=clean_env({**deployment.env, "AJ_TASK_APP": "tests.support.host_web:make_ap()"}),
-        cwd=ROOT if command == ["worker.py"] else folder,
+        env=clean_env(env),
+        cwd=cwd,
         capture_output=True,
         text=True,
         timeout=30,
         check=False,
     )
+
+
+@pytest.mark.parametrize("command", [["-m", "aj.worker"], ["-m", "aj.worker.child", "sweep"], ["-m", "aj.local", "up"]])
+def test_a_wrong_app_ends_each_process_with_one_line(deployment: Deployment, command: list[str], folder: Path) -> None:
+    """Exit code 2, whoever finds it out first."""
+    done = start({**deployment.env, "AJ_TASK_APP": "tests.support.host_web:make_ap()"}, command, folder)
     assert done.returncode == 2
     [line] = done.stderr.splitlines()
     assert line.startswith("aj: AJ_TASK_APP is 'tests.support.host_web:make_ap()', which cannot be loaded")
+
+
+def test_a_module_of_tasks_that_breaks_ends_the_worker_with_its_traceback(deployment: Deployment, folder: Path) -> None:
+    """Its author reads it, and no child is started that would break as well."""
+    (folder / "broken_tasks.py").write_text("import threading\nthreading.Timer(60, print).start()\n1 / 0\n")
+    done = start({**deployment.env, "AJ_TASKS": "broken_tasks"}, ["-m", "aj.worker"], folder)
+    assert (done.returncode, done.stderr.count("Traceback")) == (1, 1)
+    assert done.stderr.endswith("ZeroDivisionError: division by zero\n")
