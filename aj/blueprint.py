@@ -10,7 +10,7 @@ from functools import partial
 
 from flask import Blueprint, Response, request
 from flask.blueprints import BlueprintSetupState
-from werkzeug.exceptions import HTTPException
+from werkzeug.exceptions import HTTPException, default_exceptions
 from werkzeug.routing import RequestRedirect
 
 from aj import views, views_docs, views_metrics
@@ -61,9 +61,12 @@ class JobsBlueprint(Blueprint):
         super().__init__(name, __name__)
         self._settings, self._owns_app = settings, owns_app
         for method, path, endpoint, view in ROUTES:
-            # Merging slashes would be a redirect, and to whatever the Host header says.
-            self.add_url_rule(path, endpoint, view, methods=[method], merge_slashes=False)
+            # Merging slashes would be a redirect, and to whatever the Host header says. With the app's own idea of a
+            # slash at the end, one job would have two addresses.
+            self.add_url_rule(path, endpoint, view, methods=[method], merge_slashes=False, strict_slashes=True)
         self.register_error_handler(Problem, _problem)
+        for code in default_exceptions:  # one by one, since the app's handler of a code wins over ours of a class
+            self.register_error_handler(code, _http_error)
         self.register_error_handler(HTTPException, _http_error)
         self.register_error_handler(Exception, _unforeseen)
         self.before_request(views.recognise_caller)

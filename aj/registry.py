@@ -167,7 +167,9 @@ class Registry:
                 if error.name is None or not (name + ".").startswith(error.name + "."):
                     raise
                 raise SettingsError(f"AJ_TASKS names {name!r}, which cannot be imported: {error}") from None
-            found += [getattr(value, _MARK) for value in vars(module).values() if hasattr(value, _MARK)]
+            # Of what is no function no attribute is asked: Flask's `current_app` raises, and a mock has every one.
+            functions = [value for value in vars(module).values() if inspect.isroutine(value)]
+            found += [getattr(value, _MARK) for value in functions if hasattr(value, _MARK)]
         if not found:
             raise SettingsError(f"AJ_TASKS is {','.join(modules)!r}, where no function is marked with @task")
         return cls(found)

@@ -133,10 +133,15 @@ _MODULES = _parse_list(
     _parse_text("a comma list of Python modules, such as shop.tasks", r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*"),
     "at least one Python module",
 )
+_TASK_APP = _parse_text(
+    "module:name of a Flask app, or module:name() of a function that makes one, such as shop.web:app",
+    r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*(\(\))?",
+)
 _QUEUE_NAMES = _parse_list(
     _parse_text("a comma list of queue names of letters, digits and _ - : .", r"[A-Za-z0-9_:.-]{1,100}"),
     "at least one queue name",
 )
+_PREFIX = r"(?!rq(:|$))[A-Za-z0-9_:.-]{1,40}"
 _PORT = _parse_int(1, 65_535)
 
 
@@ -146,9 +151,10 @@ class Settings:
 
     redis_url: str | None = field(default=None, repr=False, metadata={"parse": _REDIS_URL, "secret": True})
     tasks: tuple[str, ...] = field(default=("aj.tasks",), metadata={"parse": _MODULES})
+    task_app: str | None = field(default=None, metadata={"parse": _TASK_APP})
     prefix: str = field(
         default="aj",
-        metadata={"parse": _parse_text("1 to 40 of letters, digits and _ - : .", r"[A-Za-z0-9_:.-]{1,40}")},
+        metadata={"parse": _parse_text("1 to 40 of letters, digits and _ - : ., but not RQ's own rq", _PREFIX)},
     )
     queues: tuple[str, ...] = field(default=("q:jobs2",), metadata={"parse": _QUEUE_NAMES})
     workers: int = field(default=1, metadata={"parse": _parse_int(1, 256)})

@@ -6,9 +6,11 @@ They find what they work with in `app.extensions["aj"]`, where the blueprint put
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
+from io import BytesIO
+from typing import Any
 from urllib.parse import urlencode
 
 from flask import Response, current_app, g, request, url_for
@@ -72,7 +74,7 @@ def submit_job() -> Response:
         raise UnsupportedMedia(f"The Content-Type is {request.content_type!r}; send application/json.")
     if request.headers.get("Content-Encoding", "").strip().lower() not in ("", "identity"):
         raise UnsupportedMedia("The body has a Content-Encoding; send it as it is.")
-    members = parse_object(read_body(request.environ, api.settings.max_body_bytes))
+    members = parse_object(read_body(_unread_environ(), api.settings.max_body_bytes))
     key, trace = request.headers.get("Idempotency-Key"), request.headers.get(TRACE_HEADER)
     accepted = api.submit(members, idempotency_key(key), g.caller, traceparent(trace))
     found, wait_s = _waited(accepted.job_id, lambda job: job.status.is_final)
@@ -90,6 +92,16 @@ def submit_job() -> Response:
     if accepted.replayed:
         answer.headers["Idempotent-Replayed"] = "true"
     return _preferred(answer, found, wait_s)
+
+
+def _unread_environ() -> Mapping[str, Any]:
+    """The environ of the request, its body still to be read, also where a hook of the app has read it before us.
+
+    Flask keeps what a hook reads, unless it is told not to.
+    """
+    if "stream" not in request.__dict__:  # where Flask notes that somebody asked for the body
+        return request.environ
+    return {**request.environ, "wsgi.input": BytesIO(request.get_data())}
 
 
 def job_status(job_id: str) -> Response:

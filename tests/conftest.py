@@ -15,10 +15,10 @@ from flask.testing import FlaskClient
 from aj import create_app
 from aj.egress import host_of
 from aj.local.embedded import ServerProcess, start_server
-from aj.registry import Registry
 from aj.settings import Settings
 from aj.store import connect
 from aj.worker.rq_worker import Worker
+from aj.worker.surroundings import load_tasks
 from tests.support.leaks import leaked_keys
 from tests.support.receiver import Receiver, receiving
 
@@ -60,8 +60,9 @@ class Deployment:
     def worker(self, **changes: str) -> Worker:
         """An RQ worker in this process; its `work_once` takes and runs one job."""
         settings = Settings.from_env({**self.env, **changes})
-        registry = Registry.load(settings.tasks)
-        return Worker(self.queue, connect(settings.redis_url, for_worker=True), settings, registry, host_of)
+        registry, surroundings = load_tasks(settings)
+        client = connect(settings.redis_url, for_worker=True)
+        return Worker(self.queue, client, settings, registry, host_of, surroundings)
 
 
 @pytest.fixture

@@ -96,13 +96,13 @@ def shown_url(url: str) -> str:
 
 def main() -> int:
     """Prints remarks, or the reason for exit code 2. An exception of a task's module is shown as it is."""
-    from aj.registry import Registry  # noqa: PLC0415 (heavy, and for this process alone)
+    from aj.worker.surroundings import load_tasks  # noqa: PLC0415 (heavy, and for this process alone)
 
     logging.disable()
     settings = Settings.from_env(os.environ)
     try:
         with contextlib.redirect_stdout(sys.stderr):
-            Registry.load(settings.tasks)
+            load_tasks(settings)
         if settings.redis_url is not None:
             _ask_store(settings.redis_url, settings.queues)
     except SettingsError as error:

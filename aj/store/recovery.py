@@ -8,6 +8,7 @@ from typing import Any
 
 from rq.exceptions import NoSuchJobError
 from rq.executions import Execution
+from rq.job import JobStatus
 
 from aj.job import Job as OurJob
 from aj.store.client import Client, commands_of, errors_converted
@@ -18,6 +19,7 @@ from aj.store.rq_classes import Attempt, Job, Queue
 from aj.store.scripts import Script, flattened
 
 log = logging.getLogger("aj.store")
+OVER = frozenset(each.value.encode() for each in (JobStatus.CANCELED, JobStatus.FAILED, JobStatus.FINISHED))
 MOST_AT_A_TIME = 100
 # So that a sweep a second keeps up with some thousand jobs a second.
 MOST_BATCHES = 50
@@ -110,7 +112,9 @@ class Recovery:
         return bool(self._rescue(names, [job_id]))
 
     def orphans(self) -> list[str]:
-        """Active jobs that RQ knows nothing of, as after `rq empty`; looks at a hundred jobs a call, in turn.
+        """Active jobs that RQ knows nothing of, as after `rq empty`, or holds to be over; a hundred a call, in turn.
+
+        A worker of plain RQ that serves our queue cannot read our jobs and fails them, and RQ's tools can cancel one.
 
         Raises: StoreUnavailable.
         """
@@ -120,9 +124,9 @@ class Recovery:
             self._scan_from = self._scan_from + len(ids) if len(ids) == MOST_AT_A_TIME else 0
             with self._client.pipeline(transaction=False) as pipe:
                 for job_id in ids:
-                    pipe.exists(Job.key_for(job_id))
+                    pipe.hget(Job.key_for(job_id), "status")
                 known = pipe.execute() if ids else []
-        return [job_id for job_id, exists in zip(ids, known, strict=True) if not exists]
+        return [job_id for job_id, status in zip(ids, known, strict=True) if status is None or status in OVER]
 
     def forget_expired(self) -> None:
         """Takes expired jobs out of the lists, those that expired first before the others. Raises: StoreUnavailable."""

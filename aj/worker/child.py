@@ -19,12 +19,12 @@ from aj.egress import Egress, host_of
 from aj.errors import SettingsError
 from aj.local.embedded import ensure_store
 from aj.local.watch import watch_store
-from aj.registry import Registry
 from aj.settings import Settings
 from aj.store import Jobs, Keys, Outbox, Recovery, connect
 from aj.version import USER_AGENT
 from aj.worker.fleet import EXIT_SETTINGS
 from aj.worker.rq_worker import Worker
+from aj.worker.surroundings import load_tasks
 from aj.worker.sweep import Sweep
 
 
@@ -39,9 +39,9 @@ def main(arguments: Sequence[str]) -> int:
             egress = Egress(settings.callback_allow, settings.callback_timeout_s, USER_AGENT)
             Deliver(settings, Outbox(client, keys), egress)(_stop_event())
             return 0
-        registry = Registry.load(settings.tasks)
+        registry, surroundings = load_tasks(settings)
         if arguments[0] == "jobs":
-            Worker(arguments[1], client, settings, registry, host_of).run()
+            Worker(arguments[1], client, settings, registry, host_of, surroundings).run()
         else:
             watch_store(asked, os.environ)  # here, since this child never forks
             Sweep(settings, registry, Jobs(client, keys), Recovery(client, keys), host_of)(_stop_event())

@@ -15,6 +15,7 @@ import os
 import secrets
 import signal
 from collections.abc import Callable
+from contextlib import nullcontext
 
 from rq.executions import Execution
 from rq.utils import now
@@ -22,7 +23,7 @@ from rq.worker import WorkerStatus
 
 from aj.clock import monotonic_s
 from aj.errors import StoreUnavailable
-from aj.execute import Limits, Refused, TimedOut, execute, prepare
+from aj.execute import Limits, TimedOut, execute, prepare
 from aj.job import ErrorType, Outcome, Status
 from aj.logs import about_in_every_thread
 from aj.processes import die_with_parent
@@ -36,6 +37,7 @@ from aj.worker.alarm import alarm_after
 from aj.worker.attempt import JobAttempt
 from aj.worker.loop import MONITOR_INTERVAL_S, WorkLoop
 from aj.worker.report_pipe import ReportPipe
+from aj.worker.surroundings import Surroundings, inside
 
 log = logging.getLogger("aj.worker")
 
@@ -49,9 +51,16 @@ class Worker(WorkLoop):
     """Runs the jobs of one queue, each in a work-horse of its own."""
 
     def __init__(
-        self, queue: str, client: Client, settings: Settings, registry: Registry, host_of: Callable[[str], str]
+        self,
+        queue: str,
+        client: Client,
+        settings: Settings,
+        registry: Registry,
+        host_of: Callable[[str], str],
+        surroundings: Surroundings = nullcontext,
     ) -> None:
         self._settings, self._registry, self._host_of = settings, registry, host_of
+        self._surroundings = surroundings
         self._jobs = Jobs(client, Keys(settings.prefix))
         self._next_beat_s = 0.0
         self._asked_to_stop = False
@@ -66,23 +75,16 @@ class Worker(WorkLoop):
             self._let_go(job, queue, refused)
             return
         with attempt.in_log():
-            self._see_through(job, queue, execution, attempt, readable)
+            assert attempt.job is not None
+            log.info("job %s: started, task %s, attempt %d", job.id, attempt.job.task, attempt.job.attempt)
+            if readable:
+                job.run = lambda: self._run(job, attempt)
+                self.fork_work_horse(job, queue)
+                self.monitor_work_horse(job, queue, execution)
+            else:
+                unreadable = Outcome.failed(ErrorType.TASK_UNAVAILABLE, "The worker cannot read the job's payload.")
+                self._settle(job, execution, unreadable)
         self.set_state(WorkerStatus.IDLE)
-
-    def _see_through(self, job: Job, queue: Queue, execution: Execution, attempt: JobAttempt, readable: bool) -> None:
-        """Has a work-horse run a job that was taken, where that can be."""
-        assert attempt.job is not None
-        log.info("job %s: started, task %s, attempt %d", job.id, attempt.job.task, attempt.job.attempt)
-        try:
-            if not readable:
-                raise Refused(ErrorType.TASK_UNAVAILABLE, "The worker cannot read the job's payload.")
-            call = prepare(self._registry, attempt.job.task, job.kwargs)
-        except Refused as refused:
-            self._settle(job, execution, refused.outcome)
-        else:
-            job.run = lambda: self._run(job, attempt, call)
-            self.fork_work_horse(job, queue)
-            self.monitor_work_horse(job, queue, execution)
 
     def _let_go(self, job: Job, queue: Queue, refused: Fenced) -> None:
         """Drops an entry that is not to be run, unless it is another deployment's, which shares the queue."""
@@ -98,7 +100,7 @@ class Worker(WorkLoop):
         attempt = JobAttempt(self._settings, self._registry, self._jobs, claim, self._host_of)
         try:
             attempt.start([("LREM", self.queues[0].intermediate_queue_key, 1, job_id)])
-            attempt.decide(Refused(ErrorType.TASK_UNAVAILABLE, "The worker cannot read the job.").outcome)
+            attempt.decide(Outcome.failed(ErrorType.TASK_UNAVAILABLE, "The worker cannot read the job."))
             attempt.end([("DEL", Job.key_for(job_id))])
             attempt.log_end()
         except Fenced:
@@ -192,13 +194,20 @@ class Worker(WorkLoop):
         self._pipe.say_written()
         return outcome.status is Status.SUCCEEDED
 
-    def _run(self, job: Job, attempt: JobAttempt, call: Callable[[], object]) -> Outcome:
+    def _run(self, job: Job, attempt: JobAttempt) -> Outcome:
+        """In the work-horse: the checks of parameters are the application's code as well as the task is."""
         assert job.timeout is not None
+        assert attempt.job is not None
+        name = attempt.job.task
+
+        def call() -> object:
+            return prepare(self._registry, name, job.kwargs)()
+
         limits = Limits(int(job.timeout), self._settings.max_result_bytes)
         deadline_s = monotonic_s() + job.timeout
         try:
             with alarm_after(job.timeout, TimedOut):
-                return execute(call, limits, deadline_s, attempt.report, f"job {job.id}")
+                return execute(inside(self._surroundings, call), limits, deadline_s, attempt.report, f"job {job.id}")
         except TimedOut:
             return Outcome.timed_out(job.timeout)
 

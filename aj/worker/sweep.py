@@ -129,7 +129,7 @@ class Sweep:
             del self._first_seen_s[key]
 
     def _end_orphan(self, job_id: str, now_ms: int) -> None:
-        """A queued job without RQ's part can never run. It was seen twice before it is judged."""
+        """A queued job that is gone or over on RQ's side can never run. It was seen twice before it is judged."""
         claim = Claim(job_id, uuid4().hex)
         job, _ = self._jobs.start(claim, self._settings.lease_s, [])
         self._end(Held(job, claim.execution), now_ms, claim)

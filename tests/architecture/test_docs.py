@@ -73,7 +73,14 @@ def test_every_failure_mode_has_its_test() -> None:
 
 
 @pytest.mark.parametrize(
-    "document", ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", *map(str, ROOT.glob("docs/*.md"))]
+    "document",
+    [
+        "README.md",
+        "ARCHITECTURE.md",
+        "CHANGELOG.md",
+        *map(str, ROOT.glob("docs/*.md")),
+        *map(str, ROOT.glob("examples/*/*.md")),
+    ],
 )
 def test_links_between_documents_lead_somewhere(document: str) -> None:
     """No dead relative link."""

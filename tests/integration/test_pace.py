@@ -12,9 +12,9 @@ from flask.testing import FlaskClient
 from aj.job import Outcome
 from aj.pace import KEPT, Lengths, packed
 from tests.conftest import Deployment
-from tests.integration.test_sweep import lapse, make_sweep
 from tests.support.inside import attempt_at
 from tests.support.jobs import document, run, submit, work_off
+from tests.support.sweeping import lapse, make_sweep
 from tests.support.waiting import wait_until
 
 THIRTIES = packed(30.0) * KEPT

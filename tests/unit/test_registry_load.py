@@ -11,21 +11,12 @@ import pytest
 
 from aj.errors import SettingsError
 from aj.registry import Registry
+from tests.support.task_modules import written_modules
 
 
 @pytest.fixture
 def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str, str], str]]:
-    """Writes modules that can be imported while the test lasts."""
-    monkeypatch.syspath_prepend(tmp_path)
-    before = set(sys.modules)
-
-    def write(name: str, text: str) -> str:
-        (tmp_path / f"{name}.py").write_text(text, "utf-8")
-        return name
-
-    yield write
-    for name in set(sys.modules) - before:
-        del sys.modules[name]
+    yield from written_modules(tmp_path, monkeypatch)
 
 
 def functions(*names: str) -> str:
@@ -99,6 +90,13 @@ def test_a_wrong_task_stops_the_import(module: Callable[[str, str], str]) -> Non
     """As a wrong setting."""
     with pytest.raises(SettingsError, match="'n' has no annotation"):
         Registry.load((module("wrong_task", "from aj import task\n@task\ndef a(n): ...\n"),))
+
+
+@pytest.mark.parametrize("line", ["from flask import current_app, g, request", "from unittest.mock import call"])
+def test_what_a_module_imports_for_its_tasks_is_passed_over(module: Callable[[str, str], str], line: str) -> None:
+    """Flask's proxies raise when they are asked for anything outside an app, and a mock has every attribute."""
+    registry = Registry.load((module("with_imports", f"{line}\n{functions('a')}"),))
+    assert [each.name for each in registry] == ["a"]
 
 
 def test_loading_leaves_the_module_importable(module: Callable[[str, str], str]) -> None:

@@ -20,7 +20,8 @@ LOOPBACK = ipaddress.ip_network("127.0.0.1")
 ROWS: list[tuple[str, Any, str, Any, list[str]]] = [
     ("redis_url", None, "rediss://h:1/0", "rediss://h:1/0", ["", "h:6379", "http://h", "redis://", "redis://a b"]),
     ("tasks", ("aj.tasks",), "shop.tasks, a", ("shop.tasks", "a"), ["", ",", "a-b", "a..b", ".a", "1a", "a;b"]),
-    ("prefix", "aj", "my:app.1_-", "my:app.1_-", ["", "a b", "a*", "é", "a" * 41, "{a}"]),
+    ("task_app", None, "shop.web:make_app()", "shop.web:make_app()", ["", "shop", "shop:", ":app", "a:b.c", "a:b(1)"]),
+    ("prefix", "aj", "my:app.1_-", "my:app.1_-", ["", "a b", "a*", "é", "a" * 41, "{a}", "rq", "rq:a"]),
     ("queues", ("q:jobs2",), "a,b:c", ("a", "b:c"), ["", " , ", "a b", "a" * 101, "é"]),
     ("workers", 1, "256", 256, ["0", "257", "-1", "1.0", "one", ""]),
     ("result_ttl_s", 86_400, "1", 1, ["0", "31622401", "1h", "1e3"]),
