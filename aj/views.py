@@ -26,6 +26,7 @@ from aj.errors import (
     NotPossible,
     NotReady,
     StillActive,
+    StoreUnavailable,
     UnsupportedMedia,
 )
 from aj.headers import idempotency_key, preferred_wait_s
@@ -72,7 +73,11 @@ def submit_job() -> Response:
         raise UnsupportedMedia("The body has a Content-Encoding; send it as it is.")
     members = parse_object(read_body(request.environ, api.settings.max_body_bytes))
     accepted = api.submit(members, idempotency_key(request.headers.get("Idempotency-Key")), g.caller)
-    found, wait_s = _waited(accepted.job_id, lambda job: job.status.is_final)
+    try:
+        found, wait_s = _waited(accepted.job_id, lambda job: job.status.is_final)
+    except StoreUnavailable:
+        # The job is accepted, and 503 would say that it is not.
+        found, wait_s = None, _wait_s()
     if found is not None and found.job is not None and found.job.status.is_final:
         answer = _document(found)
         answer.headers["Location"] = url_for(".status", job_id=accepted.job_id)
