@@ -19,7 +19,7 @@ from redis.retry import Retry
 from aj.clock import monotonic_s
 from aj.errors import SettingsError, StoreUnavailable
 from aj.store.breaker import MOST_ASKERS, Breaker
-from aj.store.sentinel import is_sentinel_url, pool_by_sentinels
+from aj.store.sentinel import MasterPool, is_sentinel_url, pool_by_sentinels
 
 log = logging.getLogger("aj.store")
 Reply = TypeVar("Reply")
@@ -67,6 +67,13 @@ class Client(redis.Redis):
 
     def pipeline(self, transaction: bool = True, shard_hint: str | None = None) -> Pipeline:
         return Pipeline(self.connection_pool, self.response_callbacks, transaction, shard_hint)
+
+    def is_replaced(self, connection: Any) -> bool:
+        """Whether `connection` leads to a master that lives and is the master no more, as after a planned failover."""
+        pool: Any = self.connection_pool
+        if isinstance(pool, MasterPool):
+            pool.ask_now_and_then()
+        return not pool.owns_connection(connection)
 
 
 def commands_of(pipeline: redis.client.Pipeline) -> list[tuple[Any, ...]]:
