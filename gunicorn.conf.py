@@ -14,6 +14,7 @@ from aj.local.gunicorn_conf import (
     preload_app,
     threads,
     worker_class,
+    worker_connections,
     workers,
 )
 from aj.processes import die_at_interrupt
@@ -29,6 +30,7 @@ __all__ = [
     "preload_app",
     "threads",
     "worker_class",
+    "worker_connections",
     "workers",
 ]
 
