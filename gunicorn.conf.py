@@ -15,6 +15,7 @@ from aj.local.gunicorn_conf import (
     preload_app,
     threads,
     worker_class,
+    worker_connections,
     workers,
 )
 from aj.processes import die_at_interrupt
@@ -31,6 +32,7 @@ __all__ = [
     "preload_app",
     "threads",
     "worker_class",
+    "worker_connections",
     "workers",
 ]
 

@@ -28,6 +28,7 @@ from aj.errors import (
     NotPossible,
     NotReady,
     StillActive,
+    StoreUnavailable,
     UnsupportedMedia,
 )
 from aj.headers import TRACE_HEADER, idempotency_key, preferred_wait_s, traceparent
@@ -77,7 +78,11 @@ def submit_job() -> Response:
     members = parse_object(read_body(_unread_environ(), api.settings.max_body_bytes))
     key, trace = request.headers.get("Idempotency-Key"), request.headers.get(TRACE_HEADER)
     accepted = api.submit(members, idempotency_key(key), g.caller, traceparent(trace))
-    found, wait_s = _waited(accepted.job_id, lambda job: job.status.is_final)
+    try:
+        found, wait_s = _waited(accepted.job_id, lambda job: job.status.is_final)
+    except StoreUnavailable:
+        # The job is accepted, and 503 would say that it is not.
+        found, wait_s = None, _wait_s()
     if found is not None and found.job is not None and found.job.status.is_final:
         answer = _document(found)
         answer.headers["Location"] = url_for(".status", job_id=accepted.job_id)

@@ -10,8 +10,6 @@ from aj.job import Job
 from aj.store import Changes, Found
 
 LONGEST_WAIT_S = 60
-# A hint may be lost with its connection; who waits looks again by then.
-LOOK_AGAIN_S = 5.0
 
 
 class Waiting:
@@ -37,6 +35,6 @@ class Waiting:
                     left_s = deadline_s - monotonic_s()
                     if found.job is None or is_as_wanted(found.job) or left_s <= 0:
                         return found
-                    changed.wait(min(left_s, LOOK_AGAIN_S))
+                    changed.wait(left_s)
         finally:
             self._places.release()

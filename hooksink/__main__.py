@@ -26,7 +26,7 @@ EPILOG = """settings, from the environment:
   AJ_WEBHOOK_SECRETS  comma list of whsec_…; with it, only what is signed with one of them is taken
   HOOKSINK_LOG        the file of receipts (hook.log in the working folder)
   AJ_WEB_WORKERS      processes (2)
-  AJ_WEB_THREADS      threads of each (32)
+  AJ_WEB_THREADS      threads of each (256)
   AJ_LOG              text or json: the form of what is printed (text)
 """
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import resource
 import sys
 from collections.abc import Mapping
 from typing import Any
@@ -16,6 +17,10 @@ from aj.local.watch import watch_store
 from aj.settings import Settings
 
 JSON_LOGGER = "aj.local.gunicorn_logs.JsonLogger"
+# Clients between two requests that a process keeps beside those that it serves.
+KEPT_ALIVE = 1000
+# For the store, the listener, logs and the like.
+OTHER_FILES = 200
 
 
 def address(settings: Settings, environ: Mapping[str, str]) -> str:
@@ -33,6 +38,22 @@ def address(settings: Settings, environ: Mapping[str, str]) -> str:
         port = int(asked)
         host = host if "AJ_HOST" in environ else "0.0.0.0"  # noqa: S104 (the platform asks for it)
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def connections(threads: int) -> int:
+    """How many clients a process may be connected to: fewer than it may open files, since without them it dies.
+
+    Each thread may need a second file, to wait for its client's request. The soft limit is 1024 in most shells, and
+    256 on macOS, for the sake of programs that cannot use more; ours can, so it is raised as far as the hard one lets.
+    """
+    wanted = KEPT_ALIVE + 2 * threads + OTHER_FILES
+    files, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if files != resource.RLIM_INFINITY and files < wanted:
+        files = wanted if most == resource.RLIM_INFINITY else min(wanted, most)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (files, most))
+    if files != resource.RLIM_INFINITY:
+        wanted = min(wanted, files)
+    return max(threads + 1, wanted - threads - OTHER_FILES)
 
 
 def on_starting(server: Any) -> None:
@@ -67,6 +88,7 @@ logger_class = JSON_LOGGER if _settings.log == "json" else "gunicorn.glogging.Lo
 worker_class = "gthread"  # with one thread per process, a client that waits or reads slowly would stop all others
 workers = _settings.web_workers
 threads = _settings.web_threads
+worker_connections = connections(threads)
 preload_app = True  # a wrong setting stops the server with one line, instead of each worker that it starts
 control_socket_disable = True  # the API and the receiver of one user would share its path
 graceful_timeout = 10

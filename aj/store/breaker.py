@@ -1,4 +1,4 @@
-"""When to stop asking a store that hangs. Knows time and nothing of Redis."""
+"""How many may ask the store at a time, and when to stop asking one that hangs. Knows nothing of Redis."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import threading
 
 from aj.clock import monotonic_s
 
+# More than a process of Python can keep busy. Each one beyond would open a connection more, for nothing.
+MOST_ASKERS = 32
 PAUSE_S = 1.0
 # How long a caller that tries again may take before another one does.
 PROBE_S = 4.0
@@ -16,9 +18,13 @@ class Breaker:
 
     Without it requests would queue for threads that all sit out the time limit, and the last of them would wait
     many times as long. After a second one request is let through to try; the others go on failing until it is back.
+
+    Who asks takes one of the `places` first and then hears whether to ask: so a request that stood in line while the
+    store hung fails as soon as it is its turn.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, askers: int = MOST_ASKERS) -> None:
+        self.places = threading.BoundedSemaphore(askers)
         self._lock = threading.Lock()
         self._closed_until_s = float("-inf")
 

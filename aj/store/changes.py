@@ -1,6 +1,8 @@
 """Tells those who wait for a job that it has changed: one subscription for a whole process, however many wait.
 
-A change is a hint to look again, never the news itself: who looks sees the truth, and a lost hint costs a second.
+A change is a hint to look again, never the news itself: who looks sees the truth.
+While nothing changes nobody looks, so the subscription must never be dead unnoticed: in silence it is asked for a
+sign of life, and whenever it has begun anew, or could not, all who wait look once.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ import logging
 import os
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 import redis
 
@@ -17,8 +20,11 @@ from aj.store.client import Client
 
 log = logging.getLogger("aj.store")
 
-LISTEN_S = 1.0
-SUBSCRIBE_WITHIN_S = 1.0
+# After so much silence the store is asked for a sign of life; three times in a row, and it is given up.
+# A connection whose other end has vanished, or stands still, is silent for ever and gives no error.
+SILENCE_S = 1.0
+SILENCES = 3
+TRY_AGAIN_S = 1.0
 
 
 class Changes:
@@ -28,19 +34,18 @@ class Changes:
         self._client, self._channel = client, channel
         self._lock = threading.Lock()
         self._waiting: dict[str, set[threading.Event]] = {}
-        self._listening = threading.Event()
+        self._is_heard = False
         self._pid = 0
 
     @contextlib.contextmanager
     def watching(self, job_id: str) -> Iterator[threading.Event]:
-        """An event that is set whenever the job has changed since this began. Look only after it has begun."""
+        """An event that is set whenever the job may have changed since this began. Look once after it has begun."""
         changed = threading.Event()
         with self._lock:
             self._waiting.setdefault(job_id, set()).add(changed)
             if self._pid != os.getpid():
                 self._pid = os.getpid()
                 threading.Thread(target=self._listen, name="aj-changes", daemon=True).start()
-        self._listening.wait(SUBSCRIBE_WITHIN_S)
         try:
             yield changed
         finally:
@@ -54,23 +59,42 @@ class Changes:
             try:
                 with contextlib.closing(self._client.pubsub()) as channel:  # type: ignore[no-untyped-call]
                     channel.subscribe(self._channel)
-                    while True:
-                        self._take(channel.get_message(timeout=LISTEN_S))
-            except redis.RedisError as error:
-                if self._listening.is_set():
-                    log.warning("waiting requests look by themselves until the store is back: %s", type(error).__name__)
-            self._listening.clear()
-            self._wake(None)
-            threading.Event().wait(LISTEN_S)
+                    self._hear(channel)
+            except Exception as error:
+                # Whatever it is: nobody would start this thread again, and who waits hears of nothing without it.
+                self._lose(error)
+                threading.Event().wait(TRY_AGAIN_S)
 
-    def _take(self, message: dict[str, object] | None) -> None:
-        if message is None:
-            return
+    def _hear(self, channel: Any) -> None:
+        """Passes hints on until the channel is dead, or the store is another one."""
+        silences = 0
+        while silences < SILENCES:
+            message = channel.get_message(timeout=SILENCE_S)
+            if message is not None:
+                silences = 0
+                self._take(message)
+            elif self._client.is_replaced(channel.connection):
+                return
+            else:
+                silences += 1
+                channel.ping()
+
+    def _take(self, message: dict[str, Any]) -> None:
         if message["type"] == "subscribe":
-            self._listening.set()
+            # What changed before this moment was told to nobody here.
+            self._is_heard = True
             self._wake(None)
-        elif isinstance(message["data"], bytes):
+        elif message["type"] == "message":
             self._wake(message["data"].decode())
+
+    def _lose(self, error: Exception) -> None:
+        if self._is_heard or not isinstance(error, redis.RedisError):
+            log.warning("waiting requests look for themselves until the store is back: %s", type(error).__name__)
+        self._is_heard = False
+        if self._client.breaker is not None and isinstance(error, redis.TimeoutError):
+            # Else each who waits would find out for itself that the store hangs.
+            self._client.breaker.note(timed_out=True)
+        self._wake(None)
 
     def _wake(self, job_id: str | None) -> None:
         """Wakes those who wait for `job_id`, or all."""

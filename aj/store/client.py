@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any, TypeVar
 
 import redis
@@ -18,8 +18,8 @@ from redis.retry import Retry
 
 from aj.clock import monotonic_s
 from aj.errors import SettingsError, StoreUnavailable
-from aj.store.breaker import Breaker
-from aj.store.sentinel import is_sentinel_url, pool_by_sentinels
+from aj.store.breaker import MOST_ASKERS, Breaker
+from aj.store.sentinel import MasterPool, is_sentinel_url, pool_by_sentinels
 
 log = logging.getLogger("aj.store")
 Reply = TypeVar("Reply")
@@ -68,6 +68,13 @@ class Client(redis.Redis):
     def pipeline(self, transaction: bool = True, shard_hint: str | None = None) -> Pipeline:
         return Pipeline(self.connection_pool, self.response_callbacks, transaction, shard_hint)
 
+    def is_replaced(self, connection: Any) -> bool:
+        """Whether `connection` leads to a master that lives and is the master no more, as after a planned failover."""
+        pool: Any = self.connection_pool
+        if isinstance(pool, MasterPool):
+            pool.ask_now_and_then()
+        return not pool.owns_connection(connection)
+
 
 def commands_of(pipeline: redis.client.Pipeline) -> list[tuple[Any, ...]]:
     """The commands that wait in `pipeline`, each as its words. `command_stack` is not in redis-py's promises;
@@ -106,7 +113,8 @@ def connect(url: str | None, *, for_worker: bool = False) -> Client:
     client = Client(connection_pool=pool)
     client.auto_close_connection_pool = True
     if not for_worker:
-        client.breaker = Breaker()
+        # One connection is for the subscription.
+        client.breaker = Breaker(max(1, min(MOST_ASKERS, pool.max_connections - 1)))
     if client.get_encoder().decode_responses:
         raise SettingsError("AJ_REDIS_URL asks for decode_responses, with which RQ cannot work: leave it out")
     return client
@@ -119,17 +127,18 @@ def _pool(url: str, **limits: Any) -> redis.ConnectionPool:
 @contextmanager
 def errors_converted(breaker: Breaker | None = None) -> Iterator[None]:
     """Turns whatever redis-py raises into `StoreUnavailable`, the cause kept for the log."""
-    if breaker is not None and not breaker.lets_through():
-        raise StoreUnavailable(AWAY)
-    try:
-        yield
-    except redis.RedisError as error:
+    with nullcontext() if breaker is None else breaker.places:
+        if breaker is not None and not breaker.lets_through():
+            raise StoreUnavailable(AWAY)
+        try:
+            yield
+        except redis.RedisError as error:
+            if breaker is not None:
+                breaker.note(timed_out=isinstance(error, redis.TimeoutError))
+            log.warning("the store cannot be used: %s: %s", type(error).__name__, error)
+            raise StoreUnavailable(AWAY) from error
         if breaker is not None:
-            breaker.note(timed_out=isinstance(error, redis.TimeoutError))
-        log.warning("the store cannot be used: %s: %s", type(error).__name__, error)
-        raise StoreUnavailable(AWAY) from error
-    if breaker is not None:
-        breaker.note(timed_out=False)
+            breaker.note(timed_out=False)
 
 
 def patiently(ask: Callable[[], Reply], for_s: float) -> Reply:

@@ -118,7 +118,7 @@ class Control:
 
     def _taken_away(self, ended: OurJob) -> list[tuple[Any, ...]]:
         """RQ's commands that take a waiting job out of its queue."""
-        with errors_converted():
+        with errors_converted(self._client.breaker):
             try:
                 job = Job.fetch(ended.id, connection=self._client)
             except (NoSuchJobError, ValueError):

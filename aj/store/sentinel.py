@@ -116,6 +116,11 @@ class MasterPool(SentinelConnectionPool):
     _ask_again_s = float("-inf")
 
     def get_connection(self, *args: Any, **options: Any) -> Any:
+        self.ask_now_and_then()
+        return super().get_connection(*args, **options)
+
+    def ask_now_and_then(self) -> None:
+        """Learns who the master is, where that was not asked a moment ago."""
         if monotonic_s() >= self._ask_again_s:
             self._ask_again_s = monotonic_s() + ASK_AGAIN_S
             try:
@@ -123,7 +128,6 @@ class MasterPool(SentinelConnectionPool):
             except redis.RedisError:
                 # Nobody knows better. Who has a connection goes on, and is not kept waiting for the Sentinels again.
                 self._ask_again_s = monotonic_s() + ASK_LATER_S
-        return super().get_connection(*args, **options)
 
 
 class MasterConnection(SentinelManagedConnection):

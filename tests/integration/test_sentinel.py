@@ -16,12 +16,12 @@ from redis.sentinel import SentinelConnectionPool
 from aj.clock import monotonic_s
 from aj.errors import SettingsError, StoreUnavailable
 from aj.settings import Settings
-from aj.store import Client, connect
+from aj.store import Changes, Client, connect
 from aj.store.client import Pipeline, errors_converted
 from aj.store.sentinel import MasterTLSConnection
 from tests.conftest import Deployment
 from tests.support.jobs import document, submit
-from tests.support.sentinels import MASTER, SENTINEL_PASSWORD, SERVER_PASSWORD, Watched, watched_store
+from tests.support.sentinels import MASTER, SENTINEL_PASSWORD, SERVER_PASSWORD, Node, Watched, watched_store
 from tests.support.waiting import wait_until
 
 LONGEST_S = 3.0
@@ -235,13 +235,24 @@ def test_a_frozen_master_is_a_quick_503(watched: Watched, deployment: Deployment
 
 
 def test_a_master_that_lives_when_it_is_replaced_is_left_soon(folder: Path) -> None:
-    """In a failover by hand it serves on for ten seconds, and what it accepts then is lost."""
-    with watched_store(folder / "own") as watched:
+    """In a failover by hand it serves on for ten seconds, and what it accepts then is lost.
+
+    Nor does it tell of changes any more; a process whose requests all wait follows as well.
+    """
+    with watched_store(folder / "own") as watched, Changes(connect(watched.url), "news").watching("j") as changed:
+
+        def heard(node: Node) -> bool:
+            changed.clear()
+            node.client.publish("news", "j")
+            return changed.wait(0.1)
+
         client = connect(watched.url)
         assert served_by(client) == watched.master.port
+        wait_until(lambda: heard(watched.master), 5, "a subscription")
         wait_until(lambda: starts_a_failover(watched), 10, "a failover that begins")
         wait_until(lambda: watched.master_port() == watched.replica.port, 15, "another master")
         wait_until(lambda: served_by(client) == watched.replica.port, 5, "a client that follows")
+        wait_until(lambda: heard(watched.replica), 5, "a subscription that follows")
 
 
 def starts_a_failover(watched: Watched) -> bool:
