@@ -18,9 +18,10 @@ class Waiting:
     def __init__(self, find: Callable[[str], Found], changes: Changes, share: int) -> None:
         self._find, self._changes = find, changes
         self._places = threading.BoundedSemaphore(share)
+        self._is_over = False
 
     def until(self, job_id: str, is_as_wanted: Callable[[Job], bool], at_most_s: float) -> Found | None:
-        """What there is of the job once it is as wanted, or after `at_most_s` seconds, or as soon as it is gone.
+        """What there is of the job once it is as wanted, or gone, or waiting is over, or after `at_most_s` seconds.
 
         None, at once, where all places are taken. Raises: StoreUnavailable.
         """
@@ -33,8 +34,13 @@ class Waiting:
                     changed.clear()
                     found = self._find(job_id)
                     left_s = deadline_s - monotonic_s()
-                    if found.job is None or is_as_wanted(found.job) or left_s <= 0:
+                    if found.job is None or is_as_wanted(found.job) or left_s <= 0 or self._is_over:
                         return found
                     changed.wait(left_s)
         finally:
             self._places.release()
+
+    def let_go(self) -> None:
+        """Ends all waits, those to come too: this process stops, and would cut them off without an answer."""
+        self._is_over = True
+        self._changes.wake_all()

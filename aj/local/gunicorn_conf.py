@@ -8,8 +8,11 @@ from __future__ import annotations
 import os
 import re
 import resource
+import signal
 import sys
+import threading
 from collections.abc import Mapping
+from types import FrameType
 from typing import Any
 
 from aj.errors import SettingsError
@@ -70,11 +73,23 @@ def on_starting(server: Any) -> None:
 
 
 def post_worker_init(worker: Any) -> None:
-    """Sees to the embedded store from each web process. A gunicorn hook, called once the app is loaded.
+    """Sees to the embedded store from each web process, and to its waiting requests when it is to stop.
 
-    Not from the master: it forks, and a thread of it might hold a lock at that moment.
+    A gunicorn hook, called once the app is loaded. The store is not seen to from the master: it forks, and a thread of
+    it might hold a lock at that moment.
     """
     watch_store(_settings, os.environ)
+    apis = getattr(worker.app.callable, "extensions", {}).get("aj", {})  # the receiver has none
+    handle = signal.getsignal(signal.SIGTERM)
+
+    def let_go_and_stop(signum: int, frame: FrameType | None) -> None:
+        for api in apis.values():
+            # In a thread, since the signal may strike whoever holds the lock that this needs.
+            threading.Thread(target=api.waiting.let_go).start()
+        if callable(handle):
+            handle(signum, frame)
+
+    signal.signal(signal.SIGTERM, let_go_and_stop)
 
 
 try:

@@ -54,6 +54,10 @@ class Changes:
                 if not self._waiting[job_id]:
                     del self._waiting[job_id]
 
+    def wake_all(self) -> None:
+        """Has all who wait look once."""
+        self._wake(None)
+
     def _listen(self) -> None:
         while True:
             try:

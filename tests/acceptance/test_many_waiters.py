@@ -191,3 +191,20 @@ def test_who_comes_after_the_last_place_is_answered_at_once(deployment: Deployme
         ended(deployment, job_id).end([])
         assert {told["status"] for _, told in (each.answer() for each in held)} == {"succeeded"}
     assert max(took_s) < PROMPT_S
+
+
+def test_a_server_that_stops_lets_those_who_wait_go(deployment: Deployment, folder: Path) -> None:
+    """With what there is, and soon: cut off after gunicorn's own patience they would know nothing."""
+    client = deployment.client()
+    waiting_for = [submit(client, n=5) for _ in range(20)]
+    with running_api(deployment.env, folder) as (server, url):
+        starts = [partial(Held, url, "GET", f"/jobs/{job_id}") for job_id in waiting_for]
+        held = hold(deployment, [*starts, *[partial(Held, url, "POST", "/jobs", {"n": 5})] * 5])
+        stopped_s = monotonic_s()
+        server.process.terminate()
+        answers = [each.answer() for each in held]
+        assert monotonic_s() - stopped_s < PROMPT_S
+        assert [(answer.status, told["status"]) for answer, told in answers] == [(200, "queued")] * 20 + [
+            (202, "queued")
+        ] * 5
+        assert server.process.wait(WAIT_S) == 0
