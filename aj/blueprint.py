@@ -8,12 +8,13 @@ from __future__ import annotations
 import logging
 from functools import partial
 
-from flask import Blueprint, Response, request
+from flask import Blueprint, Response, current_app, request
 from flask.blueprints import BlueprintSetupState
 from werkzeug.exceptions import HTTPException, default_exceptions
 from werkzeug.routing import RequestRedirect
 
-from aj import views, views_docs, views_metrics
+from aj import views, views_control, views_docs, views_metrics
+from aj.answers import EXTENSION, Api, current_api
 from aj.cancel import Cancel
 from aj.egress import Egress
 from aj.errors import Problem, SettingsError
@@ -32,15 +33,15 @@ log = logging.getLogger("aj.blueprint")
 
 ROUTES = (
     ("POST", "/jobs", "submit", views.submit_job),
-    ("GET", "/jobs", "list", views.list_jobs),
+    ("GET", "/jobs", "list", views_control.list_jobs),
     ("GET", "/jobs/<string:job_id>", "status", views.job_status),
-    ("DELETE", "/jobs/<string:job_id>", "delete", views.delete_job),
+    ("DELETE", "/jobs/<string:job_id>", "delete", views_control.delete_job),
     ("GET", "/jobs/<string:job_id>/result", "result", views.job_result),
-    ("POST", "/jobs/<string:job_id>/cancel", "cancel", views.cancel_job),
-    ("GET", "/jobs/<string:job_id>/deliveries", "deliveries", views.job_deliveries),
-    ("POST", "/jobs/<string:job_id>/deliveries", "redeliver", views.redeliver),
-    ("GET", "/healthz", "health", views.health),
-    ("GET", "/readyz", "ready", views.ready),
+    ("POST", "/jobs/<string:job_id>/cancel", "cancel", views_control.cancel_job),
+    ("GET", "/jobs/<string:job_id>/deliveries", "deliveries", views_control.job_deliveries),
+    ("POST", "/jobs/<string:job_id>/deliveries", "redeliver", views_control.redeliver),
+    ("GET", "/healthz", "health", views_control.health),
+    ("GET", "/readyz", "ready", views_control.ready),
     ("GET", "/metrics", "metrics", views_metrics.metrics),
     ("GET", "/tasks", "tasks", views_docs.tasks),
     ("GET", "/openapi.json", "openapi", views_docs.openapi),
@@ -70,12 +71,12 @@ class JobsBlueprint(Blueprint):
         self.register_error_handler(HTTPException, _http_error)
         self.register_error_handler(Exception, _unforeseen)
         self.before_request(views.recognise_caller)
-        self.after_request(_options_without_type)
+        self.after_request(_complete_options)
         self.record(self._set_up)
 
     def _set_up(self, state: BlueprintSetupState) -> None:
         name = f"{state.name_prefix}.{state.name}".lstrip(".")
-        apis = state.app.extensions.setdefault(views.EXTENSION, {})
+        apis = state.app.extensions.setdefault(EXTENSION, {})
         apis[name] = make_api(self._settings or Settings.from_config(state.app.config))
         prefix = (state.url_prefix or "").rstrip("/")
         if "<" in prefix:
@@ -87,7 +88,7 @@ class JobsBlueprint(Blueprint):
         state.app.before_request(partial(_routing_error, ours))
 
 
-def make_api(settings: Settings) -> views.Api:
+def make_api(settings: Settings) -> Api:
     """Builds what the routes need; opens no connection yet.
 
     Raises: SettingsError: no store is named, or a task stands for a queue that nobody serves.
@@ -101,7 +102,7 @@ def make_api(settings: Settings) -> views.Api:
     egress = Egress(settings.callback_allow, settings.callback_timeout_s, USER_AGENT)
     # Half of the threads may wait, so that the other half always answers.
     waiting = Waiting(jobs.find, Changes(client, keys.changes), max(1, settings.web_threads // 2))
-    return views.Api(
+    return Api(
         settings=settings,
         submit=Submit(settings, registry, jobs, egress.check_url),
         find=jobs.find,
@@ -116,9 +117,13 @@ def make_api(settings: Settings) -> views.Api:
     )
 
 
-def _options_without_type(answer: Response) -> Response:
+def _complete_options(answer: Response) -> Response:
+    """An answer to OPTIONS says what is allowed, also where it is 401, and has a type only where it has a body."""
     if request.method == "OPTIONS":
-        answer.headers.pop("Content-Type", None)
+        if not answer.get_data():
+            answer.headers.pop("Content-Type", None)
+        if "Allow" not in answer.headers:
+            answer.headers["Allow"] = current_app.make_default_options_response().headers["Allow"]
     return answer
 
 
@@ -135,7 +140,7 @@ def _http_error(error: HTTPException) -> Response:
 def _count_refused(why: str) -> None:
     """Counts a submission that brings no job; those that do are counted in the step that creates it."""
     if request.endpoint == f"{request.blueprint}.submit":
-        views.current_api().figures.count_refused(why)
+        current_api().figures.count_refused(why)
 
 
 def _unforeseen(error: Exception) -> Response:

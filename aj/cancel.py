@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from aj import clock
-from aj.errors import AlreadyEnded, JobUnknown, StoreUnavailable
+from aj.errors import AlreadyEnded, StoreUnavailable
 from aj.job import ErrorType, Job, Outcome, Status
 from aj.settings import Settings
 from aj.store import Control, Found
@@ -29,9 +29,10 @@ class Cancel:
     waiting: Waiting
 
     def __call__(self, job_id: str) -> Found:
-        """What there is of the job, ended as cancelled; still running only where its worker is slow to die.
+        """What there is of the job, ended as cancelled; still running only where its worker is slow to die, and no job
+        any more where it was deleted meanwhile.
 
-        Raises: AlreadyEnded: it ended otherwise. JobUnknown: nothing is known of it. StoreUnavailable.
+        Raises: AlreadyEnded: it ended otherwise. StoreUnavailable.
         """
         deadline_s = clock.monotonic_s() + PATIENCE_S
         while clock.monotonic_s() < deadline_s:
@@ -55,7 +56,7 @@ class Cancel:
 
 def _judged(found: Found) -> Found:
     if found.job is None:
-        raise JobUnknown("No job has this id, or nothing is known of it any more.")
+        return found
     error = json.loads(found.job.outcome or b"null") if found.job.status is Status.FAILED else None
     if error is None or error["type"] != ErrorType.CANCELLED:
         raise AlreadyEnded(f"The job has ended already: it {found.job.status}.")

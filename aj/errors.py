@@ -83,7 +83,7 @@ class Problem(AjError):
     """An HTTP error in the form of RFC 9457.
 
     `slug` ends the problem's `type`, `status` is the HTTP status, `retryable` says whether the same
-    request may succeed later without being changed.
+    request may succeed later without being changed. `fields` are header fields that come along.
     """
 
     slug: ClassVar[str]
@@ -91,9 +91,9 @@ class Problem(AjError):
     status: ClassVar[int]
     retryable: ClassVar[bool] = False
 
-    def __init__(self, detail: str) -> None:
+    def __init__(self, detail: str, fields: Mapping[str, str] | None = None) -> None:
         super().__init__(detail)
-        self.detail = detail
+        self.detail, self.fields = detail, fields or {}
 
 
 class Malformed(Problem):
@@ -113,7 +113,7 @@ class JobUnknown(Problem):
 
 
 class JobGone(Problem):
-    """The job existed; its result is past its life. `expired_at` is RFC 3339."""
+    """The job existed; its result is past its life since `expired_at`, in RFC 3339."""
 
     slug, title, status = "job-expired", "The job has expired", 410
 
@@ -123,7 +123,13 @@ class JobGone(Problem):
 
 
 class JobDeleted(Problem):
+    """The job existed, and its caller put an end to that at `expired_at`, in RFC 3339."""
+
     slug, title, status = "job-deleted", "The job was deleted", 410
+
+    def __init__(self, detail: str, expired_at: str) -> None:
+        super().__init__(detail)
+        self.expired_at = expired_at
 
 
 class MalformedQuery(Problem):
@@ -167,13 +173,13 @@ class KeyReused(Problem):
 
 
 class RateExceeded(Problem):
-    """The caller submits too quickly; it may again in `retry_after_s`. `fields` are header fields that tell more."""
+    """The caller submits too quickly; it may again in `retry_after_s`."""
 
     slug, title, status, retryable = "rate-exceeded", "Too many submissions", 429, True
 
     def __init__(self, detail: str, retry_after_s: int, fields: Mapping[str, str]) -> None:
-        super().__init__(detail)
-        self.retry_after_s, self.fields = retry_after_s, fields
+        super().__init__(detail, fields)
+        self.retry_after_s = retry_after_s
 
 
 class QueueFull(Problem):

@@ -8,7 +8,7 @@ from typing import Any
 from flask import Response
 from werkzeug.exceptions import HTTPException
 
-from aj.errors import FieldError, Invalid, JobGone, NotReady, Problem, RateExceeded
+from aj.errors import FieldError, Invalid, JobDeleted, JobGone, NotReady, Problem, RateExceeded
 from aj.job import to_json
 
 MEDIA_TYPE = "application/problem+json"
@@ -22,7 +22,7 @@ def problem_response(problem: Problem) -> Response:
     extra: dict[str, Any] = {}
     if isinstance(problem, Invalid) and problem.errors:
         extra["errors"] = [_field(each) for each in problem.errors[:MOST_ERRORS]]
-    if isinstance(problem, JobGone):
+    if isinstance(problem, JobGone | JobDeleted):
         extra["expired_at"] = problem.expired_at
     if isinstance(problem, NotReady):
         extra["checks"] = problem.checks
@@ -31,7 +31,7 @@ def problem_response(problem: Problem) -> Response:
         answer.headers["Retry-After"] = str(RETRY_AFTER_S)
     if isinstance(problem, RateExceeded):
         answer.headers["Retry-After"] = str(problem.retry_after_s)
-        answer.headers.update(problem.fields)
+    answer.headers.update(problem.fields)
     if problem.status == HTTPStatus.UNAUTHORIZED:
         answer.headers["WWW-Authenticate"] = 'Bearer realm="aj"'
     if problem.status == HTTPStatus.UNSUPPORTED_MEDIA_TYPE:

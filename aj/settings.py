@@ -210,6 +210,11 @@ class Settings:
                 f"AJ_RESULT_TTL_S, which is {self.result_ttl_s}"
             )
 
+        if len({each.sha256 for each in self.api_keys}) < len(self.api_keys):
+            raise SettingsError(
+                "AJ_API_KEYS has one key twice; a key belongs to one caller, and a caller may have several"
+            )
+
     def lives_s(self, result_ttl_s: int | None = None) -> tuple[int, int]:
         """How long an ended job can be read, and how long its id is remembered, both from its end.
 

@@ -71,17 +71,15 @@ class Submit:
         key_ttl_s = max(self.settings.idempotency_ttl_s, place.result_ttl_s)
         key = None if idempotency_key is None else Key(idempotency_key, key_ttl_s)
         answer = self.jobs.submit(new_job_id(clock.now_ms()), submission, place, key)
+        fields = answer.quota.fields() if answer.quota else {}
         if answer.verdict is Verdict.FULL:
-            raise QueueFull(f"{place.max_queued} jobs are waiting already; try again when some have run.")
+            raise QueueFull(f"{place.max_queued} jobs are waiting already; try again when some have run.", fields)
         if answer.verdict is Verdict.MISMATCH:
-            raise KeyReused("A key stands for one payload: send the first payload again, or take a new key.")
+            raise KeyReused("A key stands for one payload: send the first payload again, or take a new key.", fields)
         if answer.verdict is Verdict.LIMITED and answer.quota is not None:
-            rate = answer.quota.rate
-            raise RateExceeded(
-                f"{rate.count} jobs may be submitted in {rate.window_s} s; the next one in {answer.quota.reset_s} s.",
-                answer.quota.reset_s,
-                answer.quota.fields(),
-            )
+            rate, next_in_s = answer.quota.rate, answer.quota.reset_s
+            limit = f"{rate.count} jobs may be submitted in {rate.window_s} s"
+            raise RateExceeded(f"{limit}; the next one in {next_in_s} s.", next_in_s, fields)
         accepted = Accepted(
             answer.job_id, answer.verdict is Verdict.REPLAYED, answer.outlook, place.result_ttl_s, answer.quota
         )

@@ -9,8 +9,9 @@ from pathlib import Path
 
 from flask import Response, url_for
 from werkzeug.exceptions import NotFound
+from werkzeug.urls import iri_to_uri
 
-from aj import views
+from aj.answers import conditional, current_api
 from aj.job import quoted
 
 # What the page needs of the package that holds Swagger UI, and nothing else of it.
@@ -43,15 +44,13 @@ _POLICY = (
 
 
 def tasks() -> Response:
-    return _kept(views.current_api().tasks, "application/json")
+    return _kept(current_api().tasks, "application/json")
 
 
 def openapi() -> Response:
     """The document, with the prefix that this request came through as its server."""
-    base = url_for(".openapi").removesuffix("/openapi.json") or "/"
-    return _kept(
-        b'{"servers": [{"url": ' + quoted(base) + b"}], " + views.current_api().openapi[1:], "application/json"
-    )
+    base = iri_to_uri(url_for(".openapi")).removesuffix("/openapi.json") or "/"
+    return _kept(b'{"servers": [{"url": ' + quoted(base) + b"}], " + current_api().openapi[1:], "application/json")
 
 
 def docs() -> Response:
@@ -79,4 +78,4 @@ def _kept(body: bytes, media_type: str) -> Response:
     answer = Response(body, content_type=media_type)
     answer.headers["Cache-Control"] = "no-cache"
     answer.headers["X-Content-Type-Options"] = "nosniff"
-    return views.conditional(answer)
+    return conditional(answer)

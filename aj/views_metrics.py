@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from flask import Response, request
 from werkzeug.exceptions import NotFound
 
-from aj import views
+from aj.answers import current_api
 from aj.errors import StoreUnavailable
 from aj.job import CallbackState, ErrorType, Status
 from aj.store import BOUNDS_S, Reading
@@ -33,7 +33,7 @@ def metrics() -> Response:
     """The figures; of a store that is away only that it is."""
     if Collector is object:
         raise NotFound("This page needs an extra: pip install 'flask-aj[metrics]'.")
-    api = views.current_api()
+    api = current_api()
     try:
         reading = api.figures.read(api.settings.queues)
     except StoreUnavailable:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import Any
 
-from aj.errors import Problem, Unauthorized
+from aj.errors import KeyReused, Problem, QueueFull, RateExceeded, Unauthorized
 from aj.headers import TRACE_HEADER
 from aj.openapi.fields import headers, parameter
 from aj.openapi.operations import OPERATIONS, Answer, Operation
@@ -68,7 +68,7 @@ def _operation(endpoint: str, path: str, is_guarded: bool, routes: Sequence[Rout
     told = OPERATIONS[endpoint]
     kinds: list[type[Problem]] = [*told.problems, *([Unauthorized] if is_guarded else [])]
     answers = [*told.answers, *_conditional_answers(told)]
-    taken = [*told.takes, *(["If-None-Match", "If-Match"] if told.is_conditional else [])]
+    taken = [*told.takes, *(["If-None-Match", "If-Match"] if told.is_conditional or told.has_precondition else [])]
     operation: dict[str, Any] = {
         "operationId": endpoint,
         "tags": ["jobs" if path.startswith("/jobs") else "service"],
@@ -92,7 +92,7 @@ def _conditional_answers(told: Operation) -> list[Answer]:
 
 def _plain_statuses(told: Operation) -> list[int]:
     """Statuses of errors that have no type of their own."""
-    return [*([404] if told.needs_extra else []), *([412] if told.is_conditional else []), 500]
+    return [*([404] if told.needs_extra else []), *([412] if told.is_conditional or told.has_precondition else []), 500]
 
 
 def _path_parameters(path: str) -> list[dict[str, Any]]:
@@ -121,7 +121,8 @@ def _refusal(kinds: list[type[Problem]]) -> dict[str, Any]:
     names += ["Retry-After"] if kinds[0].retryable else []
     names += ["Accept"] if kinds[0].status == HTTPStatus.UNSUPPORTED_MEDIA_TYPE else []
     names += ["WWW-Authenticate"] if kinds[0].status == HTTPStatus.UNAUTHORIZED else []
-    names += ["RateLimit-Policy", "RateLimit"] if kinds[0].status == HTTPStatus.TOO_MANY_REQUESTS else []
+    names += ["RateLimit-Policy", "RateLimit"] if RateExceeded in kinds else []
+    names += ["RateLimit-Policy?", "RateLimit?"] if {KeyReused, QueueFull} & set(kinds) else []
     refs = [ref(each.__name__) for each in kinds]
     return {
         "description": ". ".join(each.title for each in kinds) + ".",

@@ -47,7 +47,8 @@ class Answer:
 class Operation:
     """What one route does. `takes` names request headers and query parameters in `aj.openapi.fields`.
 
-    One that `is_conditional` also answers 304 and 412, and takes the headers that ask for it.
+    One that `is_conditional` also answers 304 and 412, and takes the headers that ask for it; one that
+    `has_precondition` only 412, since it changes something.
     One that `needs_extra` is 404 where that is not installed.
     """
 
@@ -56,6 +57,7 @@ class Operation:
     problems: tuple[type[Problem], ...] = ()
     takes: tuple[str, ...] = ()
     is_conditional: bool = False
+    has_precondition: bool = False
     has_body: bool = False
     needs_extra: bool = False
 
@@ -112,8 +114,9 @@ OPERATIONS: dict[str, Operation] = {
     ),
     "delete": Operation(
         "Forget an ended job",
-        (Answer(204, "The job is forgotten, now or since an earlier request.", None, ()),),
+        (Answer(204, "The job is forgotten, now or since an earlier request.", None),),
         (StillActive, *_OF_A_JOB),
+        has_precondition=True,
     ),
     "result": Operation(
         "Show the bare result of a job that succeeded",
@@ -132,6 +135,7 @@ OPERATIONS: dict[str, Operation] = {
             ),
         ),
         (AlreadyEnded, *_OF_A_JOB),
+        has_precondition=True,
     ),
     "deliveries": Operation(
         "Show the attempts to bring a job's webhook",

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from aj.errors import Invalid, JobGone, NotReady, Problem
+from aj.errors import Invalid, JobDeleted, JobGone, NotReady, Problem
 from aj.job import JOB_ID_PATTERN, CallbackState, ErrorType, Status
 from aj.problems import TYPE_PREFIX
 from aj.progress import LONGEST_MESSAGE
@@ -136,6 +136,7 @@ SENT: dict[str, Schema] = {
 _EXTRA: dict[type[Problem], Schema] = {
     Invalid: {"errors": array(ref("FieldError"))},
     JobGone: {"expired_at": TIME},
+    JobDeleted: {"expired_at": TIME},
     NotReady: {"checks": {"type": "object", "additionalProperties": TEXT, "description": "What is wrong, by name."}},
 }
 

@@ -23,8 +23,9 @@ from aj.store.keys import Keys
 from aj.store.rq_classes import Queue
 from aj.store.scripts import Script, flattened
 
-# A little less than a request waits for its two tries.
-GIVE_UP_MS = int(2 * REPLY_TIMEOUT_S * 1000) - 200
+# Less than a request waits for its two tries: by as much as the store may take to answer all that it found when it
+# thawed, since a submission whose answer comes too late is told that it was not accepted.
+GIVE_UP_MS = int(2 * REPLY_TIMEOUT_S * 1000) - 1000
 # An answer that took longer says too little of the store's clock.
 QUICK_MS = 100
 

@@ -19,15 +19,15 @@ STOREYS = (
     ),
     ("rooms", ("store", "egress", "registry", "progress", "tasks", "processes", "waiting", "webhook")),
     ("verbs", ("submit", "execute", "deliver", "cancel")),
-    ("doors", ("problems", "openapi", "views", "views_docs", "views_metrics", "blueprint")),
+    ("doors", ("problems", "openapi", "answers", "views", "views_control", "views_docs", "views_metrics", "blueprint")),
     ("assembly", ("app", "api", "local", "worker", "cli", "__main__")),
 )
 LEVEL = {name: level for level, (_, names) in enumerate(STOREYS) for name in names}
 
 # Which of our packages may name which library.
 CONFINED = {
-    "flask": ("aj.blueprint", "aj.views", "aj.problems", "aj.app", "aj.local.web", "hooksink"),
-    "werkzeug": ("aj.blueprint", "aj.views", "aj.problems", "hooksink"),
+    "flask": ("aj.blueprint", "aj.answers", "aj.views", "aj.problems", "aj.app", "aj.local.web", "hooksink"),
+    "werkzeug": ("aj.blueprint", "aj.answers", "aj.views", "aj.problems", "hooksink"),
     "redis": ("aj.store", "aj.worker.rq_worker", "aj.worker.loop"),
     "rq": ("aj.store", "aj.worker.rq_worker", "aj.worker.loop"),
     "requests": ("aj.egress",),

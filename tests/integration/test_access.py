@@ -57,6 +57,16 @@ def test_without_a_known_key_the_answer_is_401(guarded: Deployment, header: str 
     assert guarded.queued() == 0
 
 
+@pytest.mark.parametrize(("path", "allowed"), [("/jobs", "GET"), ("/jobs/x", "DELETE"), ("/jobs/x/cancel", "POST")])
+def test_a_refusal_of_options_is_a_problem_that_says_what_is_allowed(
+    guarded: Deployment, path: str, allowed: str
+) -> None:
+    """Like every error, and like every answer to OPTIONS."""
+    answer = guarded.client().options(path)
+    assert (answer.status_code, answer.content_type) == (401, "application/problem+json")
+    assert allowed in answer.headers["Allow"]
+
+
 @pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER"])
 def test_the_scheme_is_written_as_one_likes(guarded: Deployment, scheme: str) -> None:
     """Source: RFC 9110 section 11.1."""

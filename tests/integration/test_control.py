@@ -111,6 +111,42 @@ def test_an_ended_job_can_be_deleted(deployment: Deployment, client: FlaskClient
     assert (client.get("/jobs").json or {})["jobs"] == []
 
 
+def test_a_deleted_job_says_since_when(deployment: Deployment, client: FlaskClient) -> None:
+    """As an expired one does."""
+    job_id = run(deployment, client, n=5)["job_id"]
+    client.delete(f"/jobs/{job_id}")
+    gone = client.get(f"/jobs/{job_id}").json or {}
+    assert gone["expired_at"] in gone["detail"]
+
+
+def test_cancel_and_delete_may_race(deployment: Deployment, client: FlaskClient) -> None:
+    """Whoever is later hears what the job is by then, never that it was not there."""
+    app = client.application
+    with ThreadPoolExecutor(4) as threads:
+        for _ in range(25):
+            job_id = submit(client, n=5)
+            client.post(f"/jobs/{job_id}/cancel")
+            asked = [("DELETE", ""), ("POST", "/cancel"), ("DELETE", ""), ("POST", "/cancel")]
+            answers = list(
+                threads.map(lambda ask: app.test_client().open(f"/jobs/{job_id}{ask[1]}", method=ask[0]), asked)  # noqa: B023
+            )
+            assert [answers[0].status_code, answers[2].status_code] == [204, 204]
+            assert {answers[1].status_code, answers[3].status_code} <= {200, 410}
+
+
+@pytest.mark.parametrize(("method", "path"), [("DELETE", ""), ("POST", "/cancel")])
+def test_a_caller_may_say_which_state_it_relies_on(
+    deployment: Deployment, client: FlaskClient, method: str, path: str
+) -> None:
+    """Where it is another one by now, nothing is done. Source: RFC 9110 section 13."""
+    ended = client.post(f"/jobs/{submit(client, n=5)}/cancel")
+    etag, url = ended.headers["ETag"], f"/jobs/{(ended.json or {})['job_id']}"
+    for wrong in ({"If-Match": '"other"'}, {"If-None-Match": etag}, {"If-None-Match": "*"}):
+        assert client.open(url + path, method=method, headers=wrong).status_code == 412
+    assert client.get(url).headers["ETag"] == etag
+    assert client.open(url + path, method=method, headers={"If-Match": etag}).status_code in (200, 204)
+
+
 def test_an_active_job_cannot_be_deleted(client: FlaskClient) -> None:
     """409: it would run for nobody."""
     assert client.delete(f"/jobs/{submit(client, n=5)}").status_code == 409

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from flask.testing import FlaskClient
@@ -55,6 +56,19 @@ def test_a_query_that_cannot_be_meant_is_400(client: FlaskClient, query: str) ->
     answer = client.get(f"/jobs?{query}")
     assert answer.status_code == 400
     assert (answer.json or {})["type"].endswith("malformed-query")
+
+
+@pytest.mark.parametrize("mounted_at", ["/m n", "/x>y", "/aufträge", "/\u2192"])
+def test_the_next_page_can_be_found_below_any_path(client: FlaskClient, mounted_at: str) -> None:
+    """The link is a URI, as a header field can hold it."""
+    for n in range(2):
+        submit(client, n=n)
+    raw = mounted_at.encode().decode("latin-1")  # as WSGI gives it
+    first = client.get("/jobs?limit=1", environ_overrides={"SCRIPT_NAME": raw})
+    assert _next(first).startswith(quote(mounted_at) + "/jobs?")
+    assert first.headers["Link"].isascii()
+    document = client.get("/openapi.json", environ_overrides={"SCRIPT_NAME": raw}).json or {}
+    assert document["servers"] == [{"url": quote(mounted_at)}]
 
 
 def test_a_caller_with_few_jobs_among_many_finds_them_on_one_page(deploy: Callable[..., Deployment]) -> None:

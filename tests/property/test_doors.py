@@ -18,11 +18,11 @@ from werkzeug.datastructures import Headers
 from werkzeug.test import TestResponse
 
 from aj import create_app
+from aj.answers import EXTENSION
 from aj.job import Callback, CallbackState, Job, Status, new_job_id
 from aj.settings import Settings
 from aj.signature import ID_HEADER, SIGNATURE_HEADER, TIMESTAMP_HEADER
 from aj.store import Answer, Found, Verdict
-from aj.views import EXTENSION
 from hooksink.receiver import create_app as create_hooksink
 from tests.property.hostile import header_text, hostile_bytes, hostile_text, json_values
 

@@ -11,7 +11,7 @@ import pytest
 
 import hooksink.refusals
 from aj import errors
-from aj.errors import AjError, DeliveryFailed, FieldError, Invalid, JobGone, NotReady, Problem, RateExceeded
+from aj.errors import AjError, DeliveryFailed, FieldError, Invalid, JobDeleted, JobGone, NotReady, Problem, RateExceeded
 
 
 def leaves(kind: type[Problem]) -> Iterator[type[Problem]]:
@@ -28,6 +28,7 @@ LEAVES = sorted(leaves(Problem), key=lambda leaf: leaf.__name__)
 def made(leaf: type[Problem], detail: str) -> Problem:
     more: tuple[Any, ...] = {
         JobGone: ("2026-11-29T15:00:00.123Z",),
+        JobDeleted: ("2026-11-29T15:00:00.123Z",),
         NotReady: ({"store": "is away"},),
         RateExceeded: (3, {"RateLimit": "x"}),
     }.get(leaf, ())

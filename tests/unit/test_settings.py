@@ -255,3 +255,10 @@ def test_a_key_that_dies_before_the_result_is_refused() -> None:
     with pytest.raises(SettingsError) as caught:
         Settings.from_env({"AJ_RESULT_TTL_S": "100", "AJ_IDEMPOTENCY_TTL_S": "99"})
     assert str(caught.value) == "AJ_IDEMPOTENCY_TTL_S is 99; it must be at least AJ_RESULT_TTL_S, which is 100"
+
+
+def test_a_key_belongs_to_one_caller() -> None:
+    """A caller may have several, as while they are replaced."""
+    assert Settings.from_env({"AJ_API_KEYS": f"alice:{'a' * 64},alice:{'b' * 64}"}).api_keys
+    with pytest.raises(SettingsError, match="AJ_API_KEYS has one key twice"):
+        Settings.from_env({"AJ_API_KEYS": f"alice:{'a' * 64},bob:{'a' * 64}"})

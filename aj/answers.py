@@ -1,0 +1,109 @@
+"""What the views share: what they work with, a job of the caller's, and the answers that show it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from hashlib import blake2b
+
+from flask import Response, current_app, g, request
+from werkzeug.exceptions import PreconditionFailed
+
+from aj import clock
+from aj.cancel import Cancel
+from aj.errors import JobDeleted, JobGone, JobUnknown
+from aj.job import is_job_id
+from aj.pace import Outlook
+from aj.settings import Settings
+from aj.store import Control, Figures, Found
+from aj.submit import Submit
+from aj.waiting import Waiting
+
+EXTENSION = "aj"
+UNKNOWN = "No job has this id, or it ended so long ago that nothing is known of it."
+
+
+@dataclass(frozen=True, slots=True)
+class Api:
+    """What the routes of one blueprint work with; `tasks` and `openapi` are JSON that is served as it is."""
+
+    settings: Settings
+    submit: Submit
+    find: Callable[[str], Found]
+    waiting: Waiting
+    cancel: Cancel
+    control: Control
+    unready_because: Callable[[], dict[str, str]]
+    figures: Figures
+    task_names: tuple[str, ...]
+    tasks: bytes
+    openapi: bytes
+
+
+def current_api() -> Api:
+    api = current_app.extensions[EXTENSION][request.blueprint]
+    assert isinstance(api, Api)
+    return api
+
+
+def found_job(job_id: str) -> Found:
+    """The job, or the problem that says what is known of its id."""
+    if not is_job_id(job_id):
+        raise JobUnknown("No job has an id of this form.")
+    return known_job(current_api().find(job_id))
+
+
+def known_job(found: Found) -> Found:
+    """What was found, where that is a job of the caller's; else the problem that says what is known of its id."""
+    if (found.job.owner if found.job else found.owner) != g.caller:
+        raise JobUnknown(UNKNOWN)  # whose job it is, and that it is one, is nobody else's business
+    if found.deleted_ms is not None:
+        deleted_at = clock.rfc3339(found.deleted_ms)
+        raise JobDeleted(f"The job was deleted at {deleted_at}.", deleted_at)
+    if found.expired_ms is not None:
+        raise JobGone("The job ended and its result is past its life.", clock.rfc3339(found.expired_ms))
+    if found.job is None:
+        raise JobUnknown(UNKNOWN)
+    return found
+
+
+def document(found: Found) -> Response:
+    assert found.job is not None
+    answer = json_answer(found.job.document(), 200)
+    answer.headers["Cache-Control"] = "no-cache"
+    # Weak while the job is active, since the estimates in its document move and the tag does not.
+    answer.set_etag(found.job.etag(), weak=not found.job.status.is_final)
+    if not found.job.status.is_final:
+        answer.headers["Retry-After"] = retry_after(found.outlook, found.job.result_ttl_s)
+    return answer
+
+
+def retry_after(outlook: Outlook, result_ttl_s: int | None) -> str:
+    """Never so long that the result may be gone when the caller comes back."""
+    readable_s, _ = current_api().settings.lives_s(result_ttl_s)
+    return str(outlook.retry_after_s(most_late_s=readable_s / 2))
+
+
+def conditional(answer: Response) -> Response:
+    """The answer, or that the caller has it already. Source: RFC 9110 section 13."""
+    etag, is_weak = answer.get_etag()
+    if etag is None:
+        etag = blake2b(answer.get_data(), digest_size=16).hexdigest()
+        answer.set_etag(etag)
+    matches = not is_weak and request.if_match.contains(etag)
+    if request.headers.get("If-Match", "*").strip() != "*" and not matches:
+        raise PreconditionFailed("What is there is not what If-Match names.")
+    if request.if_none_match.contains_weak(etag):
+        answer.status_code = 304
+        answer.set_data(b"")
+        answer.headers.pop("Content-Length", None)
+    return answer
+
+
+def uncached(answer: Response) -> Response:
+    answer.headers["Cache-Control"] = "no-store"
+    return answer
+
+
+def json_answer(document: bytes, status: int) -> Response:
+    return Response(document, status=status, content_type="application/json")
