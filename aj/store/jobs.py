@@ -17,7 +17,8 @@ from aj.errors import AjError, StoreUnavailable
 from aj.job import Job, Status, Submission, to_json
 from aj.pace import NOTHING_KNOWN, Outlook
 from aj.rate import Quota, Rate
-from aj.store.client import AWAY, REPLY_TIMEOUT_S, Client, commands_of
+from aj.store.client import AWAY, REPLY_TIMEOUT_S, Client
+from aj.store.enqueue import Enqueue, Kind
 from aj.store.found import Found, end_of, found_from, job_from, length_of, outlook_from
 from aj.store.keys import Keys
 from aj.store.rq_classes import Queue
@@ -116,6 +117,7 @@ class Jobs:
         self._client, self._keys = client, keys
         # How far the store's clock is ahead of ours, as its last quick answer showed.
         self._ahead_ms: int | None = None
+        self._kinds: dict[Kind, Enqueue] = {}
         self._submit = Script(client, "count", "pace", "lists", "rate", "submit")
         self._find = Script(client, "pace", "find")
         self._start = Script(client, "count", "pace", "start")
@@ -127,7 +129,6 @@ class Jobs:
 
     def submit(self, job_id: str, submission: Submission, place: Place, key: Key | None) -> Answer:
         """Accepts a submission in one round trip, or tells why not. Raises: StoreUnavailable."""
-        queue = Queue(place.queue, self._client)
         fields: list[Any] = ["status", Status.QUEUED, "task", submission.task, "queue", place.queue]
         if submission.owner:
             fields += ["owner", submission.owner]
@@ -139,15 +140,15 @@ class Jobs:
             fields += ["traceparent", submission.traceparent]
         if place.result_ttl_is_own:
             fields += ["result_ttl_s", place.result_ttl_s]
-        keys = [self._keys.job(job_id), queue.key, self._keys.leases, self._keys.delayed]
+        queue_key = Queue.redis_queue_namespace_prefix + place.queue
+        keys = [self._keys.job(job_id), queue_key, self._keys.leases, self._keys.delayed]
         keys += [WORKERS_BY_QUEUE_KEY % place.queue, self._keys.rate(submission.owner)]
         if key is not None:
             keys.append(self._keys.idempotency(submission.owner, key.text))
         args: list[Any] = [job_id, submission.fingerprint, key.ttl_s if key else 0, place.max_queued]
         args += [self._latest_ms(), *((place.rate.count, place.rate.window_s) if place.rate else (0, 0))]
         args += [len(fields), *fields]
-        name = self._keys.rq_name(submission.task)
-        args += flattened(_enqueue_commands(queue, job_id, name, submission, place))
+        args += self._enqueue(submission.task, place)(job_id, submission.params)
         asked_ms = clock.now_ms()
         verdict, standing_id, now_ms, left, *about_pace = self._submit(keys, args)
         answered_ms = clock.now_ms()
@@ -159,6 +160,14 @@ class Jobs:
             raise StoreUnavailable(AWAY)
         quota = Quota(place.rate, left[0], max(1, math.ceil(left[1] / 1000))) if place.rate else None
         return Answer(Verdict(verdict.decode()), standing_id.decode(), quota, outlook_from(about_pace))
+
+    def _enqueue(self, task: str, place: Place) -> Enqueue:
+        """RQ's commands for such a job, made anew for each only in the parts that differ."""
+        kind = Kind(place.queue, self._keys.rq_name(task), place.timeout_s, place.result_ttl_s)
+        known = self._kinds.get(kind)
+        if known is None:
+            known = self._kinds[kind] = Enqueue(self._client, kind)
+        return known
 
     def _latest_ms(self) -> int:
         """Until when a submission may be accepted, on the store's clock; 0 where that clock is not known yet.
@@ -248,28 +257,3 @@ def end_of_job(
 def _refuse_fenced(verdict: bytes, claim: Claim) -> None:
     if verdict == b"fenced":
         raise Fenced(f"job {claim.job_id} is not this execution's any more; its outcome is dropped")
-
-
-def _enqueue_commands(
-    queue: Queue, job_id: str, name: str, submission: Submission, place: Place
-) -> list[tuple[Any, ...]]:
-    """What RQ would send to enqueue this job, the push last; nothing is sent here.
-
-    `multi()` comes first: RQ calls it too and refuses a pipeline that holds commands. The description is a
-    constant, since RQ writes it to its log. Everything else that RQ offers is left out on purpose: its `ttl`,
-    `retry`, callbacks and dependencies each break a promise of the contract.
-    """
-    assert isinstance(queue.connection, Client)
-    with queue.connection.pipeline() as pipe:
-        pipe.multi()
-        queue.enqueue_call(
-            name,
-            kwargs=dict(submission.params),
-            job_id=job_id,
-            timeout=place.timeout_s,
-            result_ttl=place.result_ttl_s,
-            failure_ttl=place.result_ttl_s,
-            description=name,
-            pipeline=pipe,
-        )
-        return commands_of(pipe)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import pickle
+import re
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,10 +16,10 @@ import rq.job
 from flask.testing import FlaskClient
 from rq.serializers import JSONSerializer
 
-from aj.job import Submission, new_job_id
+from aj.job import new_job_id
 from aj.store import Place, connect
 from aj.store.client import commands_of
-from aj.store.jobs import _enqueue_commands
+from aj.store.enqueue import Enqueue, Kind
 from aj.store.rq_classes import Job, Queue
 from tests.conftest import Deployment
 from tests.support.jobs import document, run, submit, work_off
@@ -28,23 +29,70 @@ NOWHERE = "redis://127.0.0.1:1/0"
 PLACE = Place("q:x", timeout_s=7, result_ttl_s=70, max_queued=10)
 
 
-def enqueue_commands(job_id: str) -> list[tuple[Any, ...]]:
+KIND = Kind("q:x", "aj:square", timeout_s=7, result_ttl_s=70)
+
+
+def enqueue_commands(kind: Kind, job_id: str, params: dict[str, Any]) -> list[list[Any]]:
     """What our submission would send, made with a client that cannot send anything."""
-    client = connect(NOWHERE)
-    return _enqueue_commands(Queue("q:x", client), job_id, "aj:square", Submission("square", {"n": 5}), PLACE)
+    words, commands = Enqueue(connect(NOWHERE), kind)(job_id, params), []
+    while words:
+        count = words[0]
+        assert isinstance(count, int)
+        commands.append(words[1 : count + 1])
+        words = words[count + 1 :]
+    return commands
 
 
 def test_nothing_is_sent_while_rq_makes_its_commands() -> None:
     """They are made without a store; whatever RQ sent early would escape our atomic step."""
-    assert enqueue_commands(new_job_id(1))
+    assert enqueue_commands(KIND, new_job_id(1), {"n": 5})
 
 
 def test_the_push_comes_last() -> None:
     """Where a script breaks off, as when memory runs out, no entry stands in the queue without its job."""
     job_id = new_job_id(1)
-    *others, last = enqueue_commands(job_id)
-    assert last == ("RPUSH", "rq:queue:q:x", job_id)
-    assert {words[:2] for words in others} == {("SADD", "rq:queues"), ("HSET", f"rq:job:{job_id}")}
+    *others, last = enqueue_commands(KIND, job_id, {"n": 5})
+    assert last == ["RPUSH", "rq:queue:q:x", job_id]
+    assert {tuple(words[:2]) for words in others} == {("SADD", "rq:queues"), ("HSET", f"rq:job:{job_id}")}
+
+
+@pytest.mark.parametrize(
+    ("kind", "params"),
+    [
+        (KIND, {"n": 5}),
+        (KIND, {}),
+        (
+            Kind("data", "created_at:data", 1, 31_622_400),
+            {"data": "grün ✓ \x00", "deep": [{"a": [None]}]},
+        ),
+        (KIND, {"large": "x" * 60_000}),
+    ],
+    ids=["usual", "no parameters", "names of fields", "large"],
+)
+def test_what_is_filled_in_is_what_rq_would_have_made(kind: Kind, params: dict[str, Any]) -> None:
+    """Word for word, but for the times, and whatever queues, tasks and parameters are called."""
+    job_id = new_job_id(1)
+    with connect(NOWHERE).pipeline() as pipe:
+        pipe.multi()
+        Queue(kind.queue, connect(NOWHERE)).enqueue_call(
+            kind.name,
+            kwargs=params,
+            job_id=job_id,
+            timeout=kind.timeout_s,
+            result_ttl=kind.result_ttl_s,
+            failure_ttl=kind.result_ttl_s,
+            description=kind.name,
+            pipeline=pipe,
+        )
+        fresh = [list(words) for words in commands_of(pipe)]
+    filled = enqueue_commands(kind, job_id, params)
+    for command in (*fresh, *filled):
+        for field in ("created_at", "enqueued_at"):
+            if command[0] == "HSET" and field in command[2::2]:
+                at = 3 + 2 * command[2::2].index(field)
+                assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", command[at])
+                command[at] = "now"
+    assert filled == fresh
 
 
 def test_a_pipeline_keeps_its_commands_as_we_think() -> None:
