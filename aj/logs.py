@@ -53,10 +53,11 @@ def about(
 
 
 def about_in_every_thread() -> None:
-    """What this thread's lines are about, all lines of this process are about: for one that runs a single job.
+    """What this thread's lines are about, all lines of this process are about: for one that runs one job at a time.
 
     Threads that a task starts know nothing of the block in which they were started.
     """
+    _about_in_every_thread.clear()
     _about_in_every_thread.update(_about.get({}))
 
 

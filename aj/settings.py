@@ -158,6 +158,7 @@ class Settings:
     )
     queues: tuple[str, ...] = field(default=("q:jobs2",), metadata={"parse": _QUEUE_NAMES})
     workers: int = field(default=1, metadata={"parse": _parse_int(1, 256)})
+    jobs_per_horse: int = field(default=100, metadata={"parse": _parse_int(1, 10**9)})
     result_ttl_s: int = field(default=DAY_S, metadata={"parse": _parse_int(1, LONGEST_TTL_S)})
     tombstone_ttl_s: int = field(default=7 * DAY_S, metadata={"parse": _parse_int(0, 3660 * DAY_S)})
     idempotency_ttl_s: int = field(default=DAY_S, metadata={"parse": _parse_int(1, LONGEST_TTL_S)})

@@ -7,7 +7,6 @@ it never holds a dotted path to import.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from typing import Any, Protocol
 
 import redis
@@ -17,7 +16,6 @@ from rq.intermediate_queue import IntermediateQueue
 from rq.serializers import JSONSerializer
 
 from aj.errors import AjError
-from aj.job import Outcome
 from aj.store.client import Pipeline
 
 log = logging.getLogger("aj.store")
@@ -43,7 +41,6 @@ class Job(rq.job.Job):
     """RQ's job. While it has an `attempt`, each change of its status goes through our scripts."""
 
     attempt: Attempt | None = None
-    run: Callable[[], Outcome] | None = None
 
     def __init__(self, id: str | None = None, connection: redis.Redis | None = None, serializer: Any = None) -> None:
         super().__init__(id, connection=connection, serializer=JSONSerializer)

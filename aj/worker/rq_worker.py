@@ -11,7 +11,6 @@ for success, and let a task swallow its timeout.
 from __future__ import annotations
 
 import logging
-import os
 import secrets
 import signal
 from collections.abc import Callable
@@ -23,21 +22,19 @@ from rq.worker import WorkerStatus
 
 from aj.clock import monotonic_s
 from aj.errors import StoreUnavailable
-from aj.execute import Limits, TimedOut, execute, prepare
 from aj.job import ErrorType, Outcome, Status
-from aj.logs import about_in_every_thread
-from aj.processes import die_with_parent
 from aj.registry import Registry
 from aj.settings import Settings
 from aj.store import Claim, Client, Fenced, Jobs, Keys, Pulse
 from aj.store.client import commands_of
 from aj.store.ledger import note_failure, note_retry, note_success
 from aj.store.rq_classes import Job, Queue
-from aj.worker.alarm import alarm_after
 from aj.worker.attempt import JobAttempt
+from aj.worker.horse import WorkHorse
 from aj.worker.loop import MONITOR_INTERVAL_S, WorkLoop
-from aj.worker.report_pipe import ReportPipe
-from aj.worker.surroundings import Surroundings, inside
+from aj.worker.message import Order
+from aj.worker.stall import Stall
+from aj.worker.surroundings import Surroundings
 
 log = logging.getLogger("aj.worker")
 
@@ -45,10 +42,11 @@ KILL_GRACE_S = 5
 # A third of the shortest lease, and often enough to stop a job within 2 s of being asked.
 BEAT_INTERVAL_S = 1.0
 PASS_ON_PAUSE_S = 0.1
+MOST_HORSES = 3
 
 
 class Worker(WorkLoop):
-    """Runs the jobs of one queue, each in a work-horse of its own."""
+    """Runs the jobs of one queue, one at a time, in a work-horse that is replaced from time to time."""
 
     def __init__(
         self,
@@ -60,7 +58,9 @@ class Worker(WorkLoop):
         surroundings: Surroundings = nullcontext,
     ) -> None:
         self._settings, self._registry, self._host_of = settings, registry, host_of
-        self._surroundings = surroundings
+        self._stall = Stall(registry, surroundings, settings.max_result_bytes)
+        self._horse: WorkHorse | None = None
+        self._to_kill: set[str] = set()
         self._jobs = Jobs(client, Keys(settings.prefix))
         self._next_beat_s = 0.0
         self._asked_to_stop = False
@@ -77,14 +77,19 @@ class Worker(WorkLoop):
         with attempt.in_log():
             assert attempt.job is not None
             log.info("job %s: started, task %s, attempt %d", job.id, attempt.job.task, attempt.job.attempt)
-            if readable:
-                job.run = lambda: self._run(job, attempt)
-                self.fork_work_horse(job, queue)
-                self.monitor_work_horse(job, queue, execution)
-            else:
-                unreadable = Outcome.failed(ErrorType.TASK_UNAVAILABLE, "The worker cannot read the job's payload.")
-                self._settle(job, execution, unreadable)
+            try:
+                self.see_through(job, execution, attempt, readable=readable)
+            finally:
+                self.executions.pop(execution.id, None)
         self.set_state(WorkerStatus.IDLE)
+
+    def see_through(self, job: Job, execution: Execution, attempt: JobAttempt, *, readable: bool) -> None:
+        """Runs a job that was taken, and writes how that ended."""
+        if readable:
+            outcome = self._run_by_horse(job, execution, attempt)
+        else:
+            outcome = Outcome.failed(ErrorType.TASK_UNAVAILABLE, "The worker cannot read the job's payload.")
+        self._settle(job, execution, outcome)
 
     def _let_go(self, job: Job, queue: Queue, refused: Fenced) -> None:
         """Drops an entry that is not to be run, unless it is another deployment's, which shares the queue."""
@@ -123,46 +128,73 @@ class Worker(WorkLoop):
         self.executions[execution.id] = execution
         return execution, attempt
 
-    def monitor_work_horse(self, job: Job, queue: Queue, execution: Execution) -> None:
-        """Waits for the work-horse; where it dies before its outcome is written, that is done here.
+    def _run_by_horse(self, job: Job, execution: Execution, attempt: JobAttempt) -> Outcome:
+        """Has a work-horse run the job. An order that it died with before it began is given to another one."""
+        assert attempt.job is not None
+        assert job.timeout is not None
+        taken = attempt.job
+        order = Order(job.id, taken.task, job.kwargs, taken.attempt, taken.traceparent, int(job.timeout))
+        for _ in range(MOST_HORSES):
+            horse = self._fit_horse()
+            horse.order(order)
+            outcome = self._wait_for(horse, job, execution, attempt)
+            if outcome is not None:
+                return outcome
+        log.warning("job %s: %d work-horses died before they began", job.id, MOST_HORSES)
+        return Outcome.lost()
 
-        Once the task has ended no time limit counts any more: a work-horse may wait for a store that is away.
-        """
+    def _wait_for(self, horse: WorkHorse, job: Job, execution: Execution, attempt: JobAttempt) -> Outcome | None:
+        """How the job ended, however its work-horse did; None where it died before it began."""
         assert job.timeout is not None
         kill_at_s, overdue = monotonic_s() + job.timeout + KILL_GRACE_S, False
         self._asked_to_stop = False
-        while os.waitpid(self._horse_pid, os.WNOHANG)[0] == 0:
-            self._pipe.wait(MONITOR_INTERVAL_S)
-            self._pipe.listen()
-            if not self._pipe.has_ended and monotonic_s() >= kill_at_s:
-                overdue = True
-                self.kill_horse()
-            self._beat(job, execution)
-        self._pipe.listen()
-        self._pipe.close()
-        self._horse_pid = 0
-        self.executions.pop(execution.id, None)
-        if self._pipe.has_written:
-            return
+        while True:
+            lives = horse.lives
+            outcome = horse.outcome(MONITOR_INTERVAL_S if lives else 0.0, attempt.report)
+            if outcome is not None or not lives:
+                break
+            overdue = monotonic_s() >= kill_at_s
+            if overdue or execution.id in self._to_kill or not self._may_go_on(job, execution):
+                horse.kill()
         stopped = self._asked_to_stop or self._stopped_job_id == job.id
         self._stopped_job_id = None
-        outcome = Outcome.timed_out(job.timeout) if overdue else Outcome.cancelled() if stopped else Outcome.lost()
-        log.warning("job %s: its work-horse died before the outcome was written", job.id)
-        self._settle(job, execution, outcome)
+        self._to_kill.clear()
+        if outcome is not None:
+            return outcome
+        log.warning("job %s: its work-horse died", job.id)
+        if overdue:
+            return Outcome.timed_out(job.timeout)
+        return Outcome.cancelled() if stopped else Outcome.lost() if horse.has_begun else None
 
-    def fork_work_horse(self, job: Job, queue: Queue) -> None:
-        self._pipe = ReportPipe()
-        super().fork_work_horse(job, queue)
-        self._pipe.listen_only()
+    def kill_horse(self, sig: signal.Signals = signal.SIGKILL) -> None:
+        """RQ asks for this from a thread of its own, and by now another job may run: it is only noted which is meant.
+
+        Where RQ's command names a job, that one is.
+        """
+        meant = [each.id for each in list(self.executions.values()) if self._stopped_job_id in (None, each.job_id)]
+        self._to_kill.update(meant)
+
+    def _fit_horse(self) -> WorkHorse:
+        """The work-horse that is there, or a fresh one."""
+        if self._horse is None or not self._horse.is_fit(self._settings.jobs_per_horse):
+            self.dismiss_horse()
+            self._horse = WorkHorse(self._stall.live)
+        return self._horse
+
+    def dismiss_horse(self) -> None:
+        """No work-horse stays behind."""
+        horse, self._horse = self._horse, None
+        if horse is not None:
+            horse.dismiss()
 
     def get_heartbeat_ttl(self, job: Job, working_time: float = 0.0) -> int:
         """Longer than our own lease, so that RQ's clean-up, which `rq info` runs too, never judges before a sweep."""
         return 4 * self._settings.lease_s + 60
 
-    def _beat(self, job: Job, execution: Execution) -> None:
-        """Says that the job is alive. Where it was given to somebody else meanwhile, its work-horse is ended."""
+    def _may_go_on(self, job: Job, execution: Execution) -> bool:
+        """Says that the job is alive; False where it was given to somebody else, or is to be stopped."""
         if monotonic_s() < self._next_beat_s:
-            return
+            return True
         self._next_beat_s = monotonic_s() + BEAT_INTERVAL_S
         assert isinstance(job.attempt, JobAttempt)
         ttl_s = self.get_heartbeat_ttl(job)
@@ -175,41 +207,11 @@ class Worker(WorkLoop):
             pulse = job.attempt.beat(commands)
         except StoreUnavailable as error:
             log.warning("no heartbeat for job %s: %s", job.id, error)
-            return
-        if pulse is not Pulse.OURS and not self._pipe.has_ended:
+            return True
+        if pulse is not Pulse.OURS:
             log.warning("job %s: its work-horse is ended: %s", job.id, pulse.name.lower().replace("_", " "))
             self._asked_to_stop = pulse is Pulse.ASKED_TO_STOP
-            self.kill_horse()
-
-    def main_work_horse(self, job: Job, queue: Queue) -> None:
-        die_with_parent(self.pid or 0, signal.SIGKILL)
-        about_in_every_thread()
-        super().main_work_horse(job, queue)
-
-    def perform_job(self, job: Job, queue: Queue, execution: Execution) -> bool:
-        assert job.run is not None
-        outcome = job.run()
-        self._pipe.say_ended()
-        self._settle(job, execution, outcome)
-        self._pipe.say_written()
-        return outcome.status is Status.SUCCEEDED
-
-    def _run(self, job: Job, attempt: JobAttempt) -> Outcome:
-        """In the work-horse: the checks of parameters are the application's code as well as the task is."""
-        assert job.timeout is not None
-        assert attempt.job is not None
-        name = attempt.job.task
-
-        def call() -> object:
-            return prepare(self._registry, name, job.kwargs)()
-
-        limits = Limits(int(job.timeout), self._settings.max_result_bytes)
-        deadline_s = monotonic_s() + job.timeout
-        try:
-            with alarm_after(job.timeout, TimedOut):
-                return execute(inside(self._surroundings, call), limits, deadline_s, attempt.report, f"job {job.id}")
-        except TimedOut:
-            return Outcome.timed_out(job.timeout)
+        return pulse is Pulse.OURS
 
     def _settle(self, job: Job, execution: Execution, outcome: Outcome) -> None:
         """Writes how the attempt ended, the webhook and RQ's books in one step, through `JobAttempt.end`."""
@@ -231,5 +233,4 @@ class Worker(WorkLoop):
             except Fenced as refused:
                 log.warning("%s", refused)
                 return
-        self.executions.pop(execution.id, None)
         job.attempt.log_end()

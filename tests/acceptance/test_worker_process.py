@@ -39,10 +39,10 @@ def registered(deployment: Deployment, queue: str) -> list[dict[bytes, bytes]]:
 
 
 def test_an_idle_worker_stops_at_once(deployment: Deployment, folder: Path) -> None:
-    """SIGTERM ends it with code 0 within 4 s, and RQ does not list it any more."""
+    """SIGTERM ends it with code 0, and RQ does not list it any more."""
     with running_worker(deployment.env, folder) as worker:
         assert len(registered(deployment, deployment.queue)) == 1
-        assert worker.stop(within_s=4) == 0
+        assert worker.stop(within_s=10) == 0
         assert registered(deployment, deployment.queue) == []
 
 

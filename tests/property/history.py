@@ -61,14 +61,13 @@ class History(RuleBasedStateMachine):
         self.sweeper._rescue_stranded = lambda queue: None  # type: ignore[method-assign] # a rule does that
         self.holders: list[Holder] = []
         self.worker = self.deployment.worker()
-        self.worker.fork_work_horse = lambda *_: None  # type: ignore[method-assign]
-        self.worker.monitor_work_horse = self._hold  # type: ignore[method-assign, assignment]
+        self.worker.see_through = self._hold  # type: ignore[method-assign]
         self.members: dict[str, dict[str, Any]] = {}
         self.callbacks: dict[str, str | None] = {}
         self.by_key: dict[str, str] = {}
         self.books = self._look()
 
-    def _hold(self, job: Job, _: object, execution: Execution) -> None:
+    def _hold(self, job: Job, execution: Execution, *_: object, **__: object) -> None:
         self.holders.append(Holder(job, execution))
 
     def _look(self) -> Books:

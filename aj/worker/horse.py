@@ -1,0 +1,98 @@
+"""A work-horse: a process that runs one job after another for its worker, and tells it how each ended.
+
+It has no part in the store: what it has to say goes over a line, and its worker writes it. So a task can break its
+process in every way there is, and nothing but its own job is touched. This file holds the worker's side; what the
+process does stands in `stall`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import weakref
+from collections.abc import Callable
+from typing import NoReturn
+
+from aj.job import Outcome
+from aj.worker.line import Line
+from aj.worker.message import BEGUN, ENDED, ORDER, PROGRESS, Order, Report
+
+GOES_WITHIN_S = 1.0
+FIRST_NAP_S = 0.001
+
+
+class WorkHorse:
+    """A child process that is there until it is dismissed, or dies.
+
+    `live` is what it does with its end of the line and the worker's pid; it never returns.
+    """
+
+    def __init__(self, live: Callable[[Line, int], NoReturn]) -> None:
+        self._line, theirs = Line.pair()
+        self.runs, self._has_begun, self._is_fit, self._nap_s = 0, False, True, FIRST_NAP_S
+        worker_pid = os.getpid()
+        self.pid = os.fork()
+        if self.pid == 0:
+            self._line.close()
+            live(theirs, worker_pid)
+        theirs.close()
+        with contextlib.suppress(OSError):  # it does so itself; nobody may end its group while that is still ours
+            os.setpgid(self.pid, self.pid)
+        self._end = weakref.finalize(self, _end, self.pid, worker_pid)
+
+    @property
+    def lives(self) -> bool:
+        if self._end.alive and os.waitpid(self.pid, os.WNOHANG)[0]:
+            self._end.detach()
+        return self._end.alive
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether it has taken up its last order: what it was ordered and did not begin, another one may run."""
+        return self._has_begun
+
+    def is_fit(self, most_runs: int) -> bool:
+        """Whether it can be given another job."""
+        return self._is_fit and self.runs < most_runs and self.lives
+
+    def order(self, order: Order) -> None:
+        self.runs += 1
+        self._has_begun = False
+        self._line.say(ORDER, order.packed())
+
+    def outcome(self, at_most_s: float, report_progress: Callable[[bytes], None]) -> Outcome | None:
+        """How its job ended. Waits `at_most_s` seconds at most; None where there is nothing to be told yet."""
+        if not self._line.is_open:
+            # Its end is heard a moment before its death can be seen. But a task may close what it inherits, and run on.
+            select.select([], [], [], min(self._nap_s, at_most_s))
+            self._nap_s *= 2
+        for kind, body in self._line.hear(at_most_s):
+            self._has_begun = self._has_begun or kind == BEGUN
+            if kind == PROGRESS:
+                report_progress(body)
+            elif kind == ENDED:
+                report = Report.unpacked(body)
+                self._is_fit = report.is_fit
+                return report.outcome
+        return None
+
+    def kill(self) -> None:
+        """Ends it, and whatever it has started and left in its group."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, signal.SIGKILL)
+
+    def dismiss(self) -> None:
+        """Has it go, now that it runs nothing; one that cannot go any more is ended."""
+        self._line.hang_up(GOES_WITHIN_S)
+        self._end()
+
+
+def _end(pid: int, worker_pid: int) -> None:
+    """Ends a work-horse, dead or alive; not from a copy of the worker, as another work-horse is one."""
+    if os.getpid() != worker_pid:
+        return
+    with contextlib.suppress(ProcessLookupError, ChildProcessError):
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)

@@ -1,0 +1,101 @@
+"""What a work-horse does: takes an order, runs the task inside its surroundings, tells how it ended, waits again.
+
+Between two jobs it keeps what tasks keep: modules, connections, caches. What belongs to one job alone does not stay.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import os
+import random
+import resource
+import signal
+import sys
+from dataclasses import dataclass
+from typing import NoReturn
+
+from aj.clock import monotonic_s
+from aj.execute import Limits, TimedOut, execute, prepare
+from aj.job import Outcome
+from aj.logs import about, about_in_every_thread
+from aj.processes import die_with_parent
+from aj.registry import Registry
+from aj.worker.alarm import alarm_after
+from aj.worker.line import Line
+from aj.worker.message import BEGUN, ENDED, PROGRESS, Order, Report
+from aj.worker.surroundings import Surroundings, inside
+
+# A work-horse that has grown by more than this is not used again.
+GROWTH_MOST_BYTES = 256 * 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Stall:
+    """Where work-horses live: what each of them works with. `max_result_bytes` bounds a result's JSON."""
+
+    registry: Registry
+    surroundings: Surroundings
+    max_result_bytes: int
+
+    def live(self, line: Line, worker_pid: int) -> NoReturn:
+        """The life of the process that calls it, a fork of its worker, until the worker hangs up."""
+        try:
+            _leave_the_worker(worker_pid)
+            pid, at_first_bytes = os.getpid(), _resident_bytes()
+            while line.is_open:
+                for _, body in line.hear():
+                    line.say(BEGUN)
+                    outcome = contextvars.copy_context().run(self._run, Order.unpacked(body), line)
+                    if os.getpid() != pid:
+                        os._exit(0)  # a process that the task forked and that came back from it: it runs no jobs
+                    _flush()
+                    is_fit = _resident_bytes() - at_first_bytes <= GROWTH_MOST_BYTES
+                    line.say(ENDED, Report(outcome, is_fit).packed())
+        finally:
+            os._exit(0)
+
+    def _run(self, order: Order, line: Line) -> Outcome:
+        with about(order.job_id, order.task, order.attempt, order.traceparent):
+            about_in_every_thread()
+            limits = Limits(order.timeout_s, self.max_result_bytes)
+            pid, deadline_s = os.getpid(), monotonic_s() + order.timeout_s
+
+            # The checks of parameters are the application's code as well as the task is.
+            def call() -> object:
+                return prepare(self.registry, order.task, order.params)()
+
+            def send_progress(progress: bytes) -> None:
+                if os.getpid() == pid:  # what the task forks would talk across it
+                    line.say(PROGRESS, progress)
+
+            try:
+                with alarm_after(order.timeout_s, TimedOut):
+                    label = f"job {order.job_id}"
+                    return execute(inside(self.surroundings, call), limits, deadline_s, send_progress, label)
+            except TimedOut:
+                return Outcome.timed_out(order.timeout_s)
+
+
+def _leave_the_worker(worker_pid: int) -> None:
+    """What the fork inherited and must not share: the group, the handlers, the numbers that chance gives."""
+    die_with_parent(worker_pid, signal.SIGKILL)
+    os.setpgrp()
+    random.seed()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C asks the worker to stop, which lets the job end
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+
+
+def _resident_bytes() -> int:
+    """The memory that this process holds; where only its peak is known, that."""
+    try:
+        with open("/proc/self/statm", "rb") as sizes:
+            return int(sizes.read().split()[1]) * resource.getpagesize()
+    except OSError:
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -1,0 +1,163 @@
+"""Work-horses: a process that runs many jobs, and of which no job notices anything but its own."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from typing import Any
+
+import pytest
+from flask.testing import FlaskClient
+
+from aj.worker import stall
+from aj.worker.rq_worker import Worker
+from tests.conftest import Deployment
+from tests.support.inside import is_alive
+from tests.support.jobs import document, submit
+from tests.support.waiting import wait_until
+
+
+@pytest.fixture
+def horses(deploy: Callable[..., Deployment]) -> Deployment:
+    return deploy(AJ_TASKS="tests.support.tasks_in_horses", AJ_MAX_RESULT_BYTES=str(32 * 2**20))
+
+
+@pytest.fixture
+def client(horses: Deployment) -> FlaskClient:
+    return horses.client()
+
+
+@pytest.fixture
+def worker(horses: Deployment) -> Iterator[Worker]:
+    worker = horses.worker()
+    yield worker
+    worker.dismiss_horse()
+
+
+def ran(worker: Worker, client: FlaskClient, task: str, **members: Any) -> dict[str, Any]:
+    """The document of a job that the worker has run."""
+    job_id = submit(client, task=task, **members)
+    assert worker.work_once()
+    return document(client, job_id)
+
+
+def pid_of(worker: Worker) -> int:
+    assert worker._horse is not None
+    return worker._horse.pid
+
+
+def test_one_process_runs_job_after_job(worker: Worker, client: FlaskClient) -> None:
+    """It is not the worker, and it goes when it is dismissed."""
+    pids = {ran(worker, client, "pid")["result"] for _ in range(5)}
+    assert pids == {pid_of(worker)}
+    assert os.getpid() not in pids
+    worker.dismiss_horse()
+    assert not is_alive(pids.pop())
+
+
+@pytest.mark.parametrize(("jobs_per_horse", "processes"), [("1", 6), ("3", 2), ("100", 1)])
+def test_it_is_replaced_after_as_many_jobs_as_it_may_run(
+    horses: Deployment, client: FlaskClient, jobs_per_horse: str, processes: int
+) -> None:
+    """1 is a process for each job."""
+    worker = horses.worker(AJ_JOBS_PER_HORSE=jobs_per_horse)
+    pids = {ran(worker, client, "pid")["result"] for _ in range(6)}
+    worker.dismiss_horse()
+    assert len(pids) == processes
+    assert not [pid for pid in pids if is_alive(pid)]
+
+
+def test_it_is_replaced_when_it_has_grown(worker: Worker, client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A task that leaks does not fill the machine."""
+    monkeypatch.setattr(stall, "GROWTH_MOST_BYTES", 64 * 2**20)
+    first = ran(worker, client, "grow", mebibytes=8)["result"]
+    assert ran(worker, client, "grow", mebibytes=100)["result"] == first
+    assert ran(worker, client, "grow", mebibytes=8)["result"] != first
+    assert not is_alive(first)
+
+
+def test_what_a_job_notes_in_its_context_is_gone_with_it(worker: Worker, client: FlaskClient) -> None:
+    """As if each had a process of its own."""
+    assert [ran(worker, client, "note", text=text)["result"] for text in ("a", "b")] == ["", ""]
+
+
+def test_a_killed_one_costs_its_own_job_only(worker: Worker, client: FlaskClient) -> None:
+    """The next job has another one; what was reported before stands."""
+    died = ran(worker, client, "report_and_die")
+    assert (died["error"]["type"], died["progress"]["fraction"]) == ("lost", 0.5)
+    assert ran(worker, client, "pid")["result"] == pid_of(worker)
+
+
+def test_one_that_dies_while_it_has_nothing_to_do_costs_nothing(worker: Worker, client: FlaskClient) -> None:
+    """An order that it never began is another's, and it is the same attempt."""
+    first = ran(worker, client, "pid")["result"]
+    os.kill(first, signal.SIGKILL)
+    wait_until(lambda: not is_alive(first), what="its death")
+    document = ran(worker, client, "pid")
+    assert (document["status"], document["attempt"]) == ("succeeded", 1)
+    assert document["result"] != first
+
+
+def test_an_order_that_was_not_begun_is_given_to_another_one(
+    worker: Worker, client: FlaskClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It died between two looks at it: the worker thinks that it lives."""
+    first = ran(worker, client, "pid")["result"]
+    horse = worker._horse
+    assert horse is not None
+    answers = iter([True])
+    monkeypatch.setattr(horse, "is_fit", lambda most_runs: next(answers, False))
+    os.kill(first, signal.SIGKILL)
+    assert ran(worker, client, "pid")["result"] not in (first, None)
+
+
+def test_a_process_that_a_task_forks_runs_no_jobs(worker: Worker, client: FlaskClient) -> None:
+    """It comes back from the task as well, and would take the next order, or tell of an end of its own."""
+    horse = ran(worker, client, "fork_and_return")["result"]
+    assert horse == pid_of(worker)
+    assert [ran(worker, client, "pid")["result"] for _ in range(10)] == [horse] * 10
+
+
+@pytest.mark.parametrize("mebibytes", [1, 20])
+def test_a_large_result_comes_through(worker: Worker, client: FlaskClient, mebibytes: int) -> None:
+    """Byte for byte."""
+    assert ran(worker, client, "give_much", mebibytes=mebibytes)["result"] == "x" * mebibytes * 2**20
+
+
+def test_a_task_that_closes_every_file_loses_its_own_job(worker: Worker, client: FlaskClient) -> None:
+    """Nobody can hear how it ended."""
+    assert ran(worker, client, "close_all_files")["error"]["type"] == "lost"
+    assert ran(worker, client, "pid")["result"] == pid_of(worker)
+
+
+def test_a_task_that_closes_every_file_and_runs_on_is_still_watched(
+    horses: Deployment, client: FlaskClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Until its time is over."""
+    monkeypatch.setattr("aj.worker.rq_worker.KILL_GRACE_S", 0)
+    worker = horses.worker()
+    late = horses.client(AJ_JOB_TIMEOUT_S="1")
+    assert ran(worker, late, "close_all_files_and_go_on")["error"]["type"] == "timed-out"
+    worker.dismiss_horse()
+
+
+def test_a_time_that_is_over_leaves_the_next_job_alone(worker: Worker, client: FlaskClient) -> None:
+    """The alarm, the handlers and the deadline are each job's own, whatever a task does to them."""
+    assert ran(worker, client, "hang")["error"]["type"] == "timed-out"
+    assert ran(worker, client, "break_signals")["status"] == "succeeded"
+    assert ran(worker, client, "hang")["error"]["type"] == "timed-out"
+    assert ran(worker, client, "pid")["result"] == pid_of(worker)
+
+
+def test_a_worker_that_is_gone_leaves_no_work_horse(horses: Deployment, client: FlaskClient) -> None:
+    """Also one that nobody dismissed."""
+    worker = horses.worker()
+    pid = ran(worker, client, "pid")["result"]
+    horse = worker._horse
+    assert horse is not None
+    with closing(horse._line):
+        wait_until(lambda: is_alive(pid), what="a living one")
+    wait_until(lambda: not is_alive(pid), what="its end")
+    worker.dismiss_horse()
