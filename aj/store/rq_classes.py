@@ -14,12 +14,14 @@ import rq.job
 import rq.queue
 from rq.intermediate_queue import IntermediateQueue
 from rq.serializers import JSONSerializer
+from rq.utils import utcformat
 
 from aj.errors import AjError
 from aj.store.client import Pipeline
 
 log = logging.getLogger("aj.store")
 MIN_REDIS = (6, 2, 0)
+ENDS = (rq.job.JobStatus.FINISHED, rq.job.JobStatus.FAILED)
 
 
 class UnreadableJob(AjError):
@@ -58,6 +60,15 @@ class Job(rq.job.Job):
         super().set_status(status, pipeline=pipeline)
         if self.attempt is not None and isinstance(pipeline, Pipeline):
             pipeline.send_through(self.attempt.end)
+
+    def save(
+        self, pipeline: redis.client.Pipeline | None = None, include_meta: bool = True, include_result: bool = True
+    ) -> None:
+        """At the end of a job only what that changed. RQ writes all fields anew, the payload too, which stand there."""
+        if self._status in ENDS and self.ended_at is not None and pipeline is not None:
+            pipeline.hset(self.key, mapping={"status": self._status, "ended_at": utcformat(self.ended_at)})
+        else:
+            super().save(pipeline, include_meta, include_result)
 
     def prepare_for_execution(self, worker_name: str, pipeline: redis.client.Pipeline) -> None:
         super().prepare_for_execution(worker_name, pipeline=pipeline)

@@ -81,7 +81,6 @@ class Worker(WorkLoop):
                 self.see_through(job, execution, attempt, readable=readable)
             finally:
                 self.executions.pop(execution.id, None)
-        self.set_state(WorkerStatus.IDLE)
 
     def see_through(self, job: Job, execution: Execution, attempt: JobAttempt, *, readable: bool) -> None:
         """Runs a job that was taken, and writes how that ended."""
@@ -119,8 +118,6 @@ class Worker(WorkLoop):
             claim = Claim(job.id, execution.id)
             job.attempt = attempt = JobAttempt(self._settings, self._registry, self._jobs, claim, self._host_of)
             self.set_state(WorkerStatus.BUSY, pipeline=pipe)
-            self.heartbeat(pipeline=pipe)
-            job.heartbeat(now(), ttl_s, pipeline=pipe)
             job.prepare_for_execution(self.name, pipeline=pipe)
             pipe.persist(job.key)
             pipe.lrem(queue.intermediate_queue_key, 1, job.id)
@@ -219,6 +216,7 @@ class Worker(WorkLoop):
         job.attempt.decide(outcome)
         retry_in_s = job.attempt.retry_in_s
         with self.connection.pipeline() as pipe:
+            self.set_state(WorkerStatus.IDLE, pipeline=pipe)
             if outcome.status is Status.SUCCEEDED:
                 self.increment_successful_job_count(pipe)
                 note_success(pipe, job, execution, self.name, job.attempt.lives_s[0])
