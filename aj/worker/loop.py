@@ -15,10 +15,12 @@ import os
 import secrets
 import socket
 import threading
+from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
 import redis
+import rq.job
 import rq.queue
 from rq import worker_registration
 from rq.exceptions import DequeueTimeout
@@ -143,10 +145,16 @@ class WorkLoop(RqWorker):
             if self._look():
                 self._stopping.wait(LOOK_INTERVAL_S)
                 return False
-        try:
-            found = Queue.dequeue_any(
+        return self.take_up(
+            lambda: Queue.dequeue_any(
                 self.queues, DEQUEUE_WAIT_S, self.connection, job_class=Job, serializer=JSONSerializer
             )
+        )
+
+    def take_up(self, take: Callable[[], tuple[rq.job.Job, rq.queue.Queue] | None]) -> bool:
+        """Runs the job that `take` brings; says whether there was one."""
+        try:
+            found = take()
         except DequeueTimeout:
             return False
         except UnreadableJob as error:
@@ -154,7 +162,8 @@ class WorkLoop(RqWorker):
                 log.error("%s", error)
                 self.refuse_unreadable(error.job_id)
             return True
-        assert found is not None
+        if found is None:
+            return False
         job, queue = found
         assert isinstance(job, Job)
         assert isinstance(queue, Queue)

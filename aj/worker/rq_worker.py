@@ -87,9 +87,13 @@ class Worker(WorkLoop):
         self.set_state(WorkerStatus.IDLE)
 
     def _let_go(self, job: Job, queue: Queue, refused: Fenced) -> None:
-        """Drops an entry that is not to be run, unless it is another deployment's, which shares the queue."""
-        if self._jobs.pass_on(queue, job.id, job.func_name):
-            self._stopping.wait(PASS_ON_PAUSE_S)
+        """Drops an entry that is not to be run; one of another deployment, which shares the queue, goes back to it."""
+        if self._jobs.is_anothers(job.func_name):
+            ours = self._jobs.pass_on(queue, job.id)
+            if ours is None:
+                self._stopping.wait(PASS_ON_PAUSE_S)
+            else:
+                self.take_up(lambda: queue.taken(ours))
             return
         log.warning("not run: %s", refused)
         self.connection.lrem(queue.intermediate_queue_key, 1, job.id)
