@@ -14,6 +14,7 @@ from rq.worker_registration import WORKERS_BY_QUEUE_KEY
 
 from aj.errors import SettingsError, StoreUnavailable
 from aj.store.client import Client, errors_converted
+from aj.store.keys import WORKER_FIELD, Keys
 from aj.store.rq_classes import MIN_REDIS
 
 SOUND_POLICY = "noeviction"
@@ -54,12 +55,12 @@ def refuse_unfit(client: Client) -> None:
         )
 
 
-def unready_because(client: Client, queues: Sequence[str]) -> dict[str, str]:
+def unready_because(client: Client, keys: Keys, queues: Sequence[str]) -> dict[str, str]:
     """What is wrong, by the name of the check; empty where all is well. Asks twice at most, so that it ends in 3 s."""
     try:
         # Through the breaker: a store that hangs must not hold a thread for each probe.
         with errors_converted(client.breaker):
-            info, written, alive = _looked_at(client, queues)
+            info, written, alive = _looked_at(client, keys, queues)
     except StoreUnavailable as unavailable:
         return {"store": _in_words(unavailable.__cause__)}
     wrong: dict[str, str] = {}
@@ -76,8 +77,8 @@ def unready_because(client: Client, queues: Sequence[str]) -> dict[str, str]:
     return wrong
 
 
-def _looked_at(client: Client, queues: Sequence[str]) -> tuple[dict[str, Any], Any, list[bool]]:
-    """What the store says of itself, what came of an attempt to write, and for each queue whether a worker lives."""
+def _looked_at(client: Client, keys: Keys, queues: Sequence[str]) -> tuple[dict[str, Any], Any, list[bool]]:
+    """What the store says of itself, what came of an attempt to write, and for each queue whether it has a worker."""
     with client.pipeline(transaction=False) as pipe:
         pipe.info()
         pipe.set(PROBE, 1, xx=True)
@@ -88,8 +89,8 @@ def _looked_at(client: Client, queues: Sequence[str]) -> tuple[dict[str, Any], A
             if isinstance(reply, redis.RedisError):
                 raise reply
         for name in (name for names in workers for name in names):
-            pipe.exists(name)
-        signs = iter(pipe.execute())
+            pipe.hget(name, WORKER_FIELD)
+        signs = (whose == keys.prefix.encode() for whose in pipe.execute())
         return info, written, [sum(next(signs) for _ in names) > 0 for names in workers]
 
 

@@ -120,8 +120,8 @@ class Jobs:
         self._ahead_ms: int | None = None
         # Where in a queue that is shared we look next for jobs of ours.
         self._look_from = 0
-        self._submit = Script(client, "count", "pace", "lists", "rate", "submit")
-        self._find = Script(client, "pace", "find")
+        self._submit = Script(client, "count", "workers", "pace", "lists", "rate", "submit")
+        self._find = Script(client, "workers", "pace", "find")
         self._start = Script(client, "count", "pace", "start")
         self._beat = Script(client, "beat")
         self._finish = Script(client, "count", "pace", "lists", "may_end", "end_job", "finish")

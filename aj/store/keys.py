@@ -39,6 +39,9 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 
+# The one field of ours in RQ's hash of a worker: whose it is. `workers.lua` reads it too.
+WORKER_FIELD = "aj_prefix"
+
 
 @dataclass(frozen=True, slots=True)
 class Keys:

@@ -33,6 +33,7 @@ from aj.clock import monotonic_s
 from aj.errors import StoreUnavailable
 from aj.logs import about
 from aj.store import Client, refuse_unfit
+from aj.store.keys import WORKER_FIELD
 from aj.store.rq_classes import Job, Queue, UnreadableJob
 
 log = logging.getLogger("aj.worker")
@@ -52,7 +53,8 @@ class WorkLoop(RqWorker):
     queue_class: type[rq.queue.Queue] = Queue
     connection: Client
 
-    def __init__(self, queue: str, client: Client, result_ttl_s: int) -> None:
+    def __init__(self, queue: str, client: Client, result_ttl_s: int, prefix: str) -> None:
+        self._prefix = prefix
         self._stopping = threading.Event()
         self._next_look_s = 0.0
         super().__init__(
@@ -100,13 +102,13 @@ class WorkLoop(RqWorker):
         self._stopping.set()
 
     def heartbeat(self, timeout: int | None = None, pipeline: redis.client.Pipeline | None = None) -> None:
-        """Says that this worker lives, and all that RQ knows of it: the store may have forgotten it meanwhile.
+        """Says that this worker lives, whose it is, and all that RQ knows of it: the store may have forgotten it.
 
         RQ gives a worker many minutes after its last sign of life; an operator wants to know sooner.
         """
         store: Any = pipeline if pipeline is not None else self.connection
         if self.birth_date is not None:
-            store.hset(self.key, mapping={**self.serialize(), "state": self.get_state()})
+            store.hset(self.key, mapping={**self.serialize(), "state": self.get_state(), WORKER_FIELD: self._prefix})
             worker_registration.register(self, store)
         super().heartbeat(WORKER_LIFE_S, pipeline=pipeline)
 

@@ -64,7 +64,7 @@ class Worker(WorkLoop):
         self._jobs = Jobs(client, Keys(settings.prefix))
         self._next_beat_s = 0.0
         self._asked_to_stop = False
-        super().__init__(queue, client, settings.result_ttl_s)
+        super().__init__(queue, client, settings.result_ttl_s, settings.prefix)
 
     def execute_job(self, job: Job, queue: Queue) -> None:
         """Takes the job, has a work-horse run it, and sees to it that it ends with an outcome."""
