@@ -46,9 +46,9 @@ for _name in ("urllib3.connection", "urllib3.connectionpool", "urllib3.response"
 class _Answer(http.client.HTTPResponse):
     """Passes over every interim answer before the final one, where http.client passes over 100 only.
 
-    Source: RFC 9110, section 15.2.
-
     101 stays: nothing final comes after it, but another protocol, which we have not asked for.
+
+    Source: RFC 9110, section 15.2. `_read_status` is not in the promises of http.client; a test holds that it is used.
     """
 
     def _read_status(self) -> tuple[str, int, str]:

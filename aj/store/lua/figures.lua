@@ -25,6 +25,7 @@ local reply = {
 }
 for at = 5, #ARGV do
     local queue = ARGV[2] .. ARGV[at]
-    table.insert(reply, {redis.call('LLEN', queue), first_waits_since(queue), living_workers(ARGV[3] .. ARGV[at], ARGV[4])})
+    local workers = living_workers(ARGV[3] .. ARGV[at], ARGV[4])
+    table.insert(reply, {redis.call('LLEN', queue), first_waits_since(queue), workers})
 end
 return reply
