@@ -109,7 +109,7 @@ def make_api(settings: Settings) -> Api:
         waiting=waiting,
         cancel=Cancel(settings, control, jobs.find, waiting),
         control=control,
-        unready_because=partial(unready_because, client, settings.queues),
+        unready_because=partial(unready_because, client, keys, settings.queues),
         figures=Figures(client, keys),
         task_names=tuple(each.name for each in registry),
         tasks=to_json(make_catalogue(registry, settings)),

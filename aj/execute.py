@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,8 @@ from aj.registry import Registry, Task
 
 log = logging.getLogger("aj.execute")
 LONGEST_DETAIL = 2000
+# Well below what any version of Python can write, and what readers elsewhere take, of which some give up at 512.
+DEEPEST_RESULT = 400
 
 
 class TimedOut(BaseException):
@@ -103,8 +105,9 @@ def _encoded(result: Any, max_result_bytes: int) -> bytes:
         raise Refused(
             ErrorType.RESULT_INVALID, f"The return value cannot be written as JSON ({type(error).__name__})."
         ) from error
-    if _has_colliding_names(result):
-        raise Refused(ErrorType.RESULT_INVALID, "The return value has two members that JSON would give one name.")
+    trouble = _trouble_in(result)
+    if trouble is not None:
+        raise Refused(ErrorType.RESULT_INVALID, f"The return value {trouble}.")
     if len(body) > max_result_bytes:
         raise Refused(
             ErrorType.RESULT_TOO_LARGE, f"The result is {len(body)} bytes of JSON; the limit is {max_result_bytes}."
@@ -112,12 +115,28 @@ def _encoded(result: Any, max_result_bytes: int) -> bytes:
     return body
 
 
-def _has_colliding_names(value: Any) -> bool:
-    """Whether an object such as `{1: …, "1": …}` is in `value`: JSON would have the same name twice in it."""
-    if isinstance(value, Mapping):
-        if not all(isinstance(name, str) for name in value):
-            names = [name if isinstance(name, str) else json.dumps(name) for name in value]
-            if len(set(names)) < len(names):
-                return True
-        return any(_has_colliding_names(each) for each in value.values())
-    return isinstance(value, list | tuple) and any(_has_colliding_names(each) for each in value)
+def _trouble_in(result: Any) -> str | None:
+    """What makes a value that JSON can hold no good result. It keeps a list, since recursion has an end of its own."""
+    waiting = [(result, 1)]
+    while waiting:
+        value, depth = waiting.pop()
+        if isinstance(value, Mapping):
+            if _has_colliding_names(value):
+                return "has two members that JSON would give one name"
+            inner: Iterable[Any] = value.values()
+        elif isinstance(value, list | tuple):
+            inner = value
+        else:
+            continue
+        if depth > DEEPEST_RESULT:
+            return f"is nested deeper than {DEEPEST_RESULT}"
+        waiting += [(each, depth + 1) for each in inner if isinstance(each, Mapping | list | tuple)]
+    return None
+
+
+def _has_colliding_names(value: Mapping[Any, Any]) -> bool:
+    """Whether it is an object such as `{1: …, "1": …}`: JSON would have the same name twice in it."""
+    if all(isinstance(name, str) for name in value):
+        return False
+    names = [name if isinstance(name, str) else json.dumps(name) for name in value]
+    return len(set(names)) < len(names)

@@ -118,7 +118,7 @@ def _gauges(reading: Reading) -> Iterator[Metric]:
     for name, attribute, meaning in (
         ("aj_queue_jobs", "jobs", "Jobs in the queue."),
         ("aj_queue_oldest_seconds", "oldest_s", "How long the first one in the queue has waited."),
-        ("aj_workers", "workers", "RQ workers of the queue that live."),
+        ("aj_workers", "workers", "RQ workers of this deployment that live."),
     ):
         family = GaugeMetricFamily(name, meaning, labels=["queue"])
         for queue in reading.queues:

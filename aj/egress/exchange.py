@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import http.client
 import logging
 import socket
 from collections.abc import Iterator, Mapping
 from contextvars import ContextVar
+from http import HTTPStatus
 from typing import Any
 
 import requests
@@ -41,8 +43,24 @@ for _name in ("urllib3.connection", "urllib3.connectionpool", "urllib3.response"
     logging.getLogger(_name).addFilter(_is_not_of_an_exchange)
 
 
+class _Answer(http.client.HTTPResponse):
+    """Passes over every interim answer before the final one, where http.client passes over 100 only.
+
+    101 stays: nothing final comes after it, but another protocol, which we have not asked for.
+
+    Source: RFC 9110, section 15.2. `_read_status` is not in the promises of http.client; a test holds that it is used.
+    """
+
+    def _read_status(self) -> tuple[str, int, str]:
+        version, status, reason = super()._read_status()  # type: ignore[misc]
+        is_interim = HTTPStatus.SWITCHING_PROTOCOLS < status < HTTPStatus.OK
+        return version, HTTPStatus.CONTINUE if is_interim else status, reason
+
+
 class _Connection(urllib3.connection.HTTPConnection):
     """HTTP over a socket that is connected already, and speaks TLS already where it must."""
+
+    response_class = _Answer
 
     def __init__(self, *args: Any, connected: socket.socket, default_port: int, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

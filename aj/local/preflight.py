@@ -104,19 +104,19 @@ def main() -> int:
         with contextlib.redirect_stdout(sys.stderr):
             load_tasks(settings)
         if settings.redis_url is not None:
-            _ask_store(settings.redis_url, settings.queues)
+            _ask_store(settings.redis_url, settings)
     except SettingsError as error:
         print(error)
         return 2
     return 0
 
 
-def _ask_store(url: str, queues: Sequence[str]) -> None:
-    from aj.store import connect, refuse_unfit, unready_because  # noqa: PLC0415 (heavy as well)
+def _ask_store(url: str, settings: Settings) -> None:
+    from aj.store import Keys, connect, refuse_unfit, unready_because  # noqa: PLC0415 (heavy as well)
 
     client = connect(url)
     refuse_unfit(client)
-    trouble = unready_because(client, queues).get("store")
+    trouble = unready_because(client, Keys(settings.prefix), settings.queues).get("store")
     if trouble:
         print(f"the store at {shown_url(url)} {trouble}; meanwhile requests get 503")
 

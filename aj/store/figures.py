@@ -75,7 +75,7 @@ class Figures:
 
     def __init__(self, client: Client, keys: Keys) -> None:
         self._client, self._keys = client, keys
-        self._read = Script(client, "figures")
+        self._read = Script(client, "workers", "figures")
         self._lock = threading.Lock()
         self._held: Counter[str] = Counter()
         self._sent_by = 0
@@ -111,8 +111,8 @@ class Figures:
         """All figures in one round trip, after what is held. Raises: StoreUnavailable."""
         self._send()
         names = [self._keys.metrics, self._keys.leases, self._keys.delayed, self._keys.pending]
-        prefixes = [self._keys.job(""), Queue.redis_queue_namespace_prefix, WORKERS_BY_QUEUE_KEY % ""]
-        now_ms, pairs, running, delayed, pending, oldest_ms, *lines = self._read(names, [*prefixes, *queues])
+        words = [self._keys.job(""), Queue.redis_queue_namespace_prefix, WORKERS_BY_QUEUE_KEY % "", self._keys.prefix]
+        now_ms, pairs, running, delayed, pending, oldest_ms, *lines = self._read(names, [*words, *queues])
 
         def age_s(since_ms: int) -> float | None:
             return None if since_ms < 0 else max(0.0, (now_ms - since_ms) / 1000)

@@ -5,7 +5,9 @@ Asks and judges; mends nothing.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import redis
@@ -14,11 +16,12 @@ from rq.worker_registration import WORKERS_BY_QUEUE_KEY
 
 from aj.errors import SettingsError, StoreUnavailable
 from aj.store.client import Client, errors_converted
+from aj.store.keys import WORKER_FIELD, Keys
 from aj.store.rq_classes import MIN_REDIS
+from aj.store.scripts import Script
 
 SOUND_POLICY = "noeviction"
-# Set only where it exists, and it never does: the store judges the command as a write, and nothing is written.
-PROBE = "rq:aj:probe"
+RQ_PROBE = "rq:aj:probe"
 MEANINGS: dict[type[redis.RedisError], str] = {
     redis.exceptions.AuthenticationError: "refuses the user or the password",
     redis.exceptions.NoPermissionError: "does not permit the user what is needed",
@@ -27,6 +30,14 @@ MEANINGS: dict[type[redis.RedisError], str] = {
     MasterNotFoundError: "has no master at the moment",
     redis.exceptions.OutOfMemoryError: "is out of memory",
     redis.exceptions.ReadOnlyError: "is a read-only replica",
+}
+# Inside a script the store speaks of access rules in words of its own, and before 7.0 its codes come late.
+DENIED_IN_SCRIPT = ("ACL failure in script", "The user executing the script can't")
+CODES: dict[str, type[redis.RedisError]] = {
+    "NOPERM": redis.exceptions.NoPermissionError,
+    "MASTERDOWN": redis.exceptions.MasterDownError,
+    "OOM": redis.exceptions.OutOfMemoryError,
+    "READONLY": redis.exceptions.ReadOnlyError,
 }
 
 
@@ -54,52 +65,75 @@ def refuse_unfit(client: Client) -> None:
         )
 
 
-def unready_because(client: Client, queues: Sequence[str]) -> dict[str, str]:
+def unready_because(client: Client, keys: Keys, queues: Sequence[str]) -> dict[str, str]:
     """What is wrong, by the name of the check; empty where all is well. Asks twice at most, so that it ends in 3 s."""
     try:
         # Through the breaker: a store that hangs must not hold a thread for each probe.
         with errors_converted(client.breaker):
-            info, written, alive = _looked_at(client, queues)
+            look = _look(client, keys, queues)
     except StoreUnavailable as unavailable:
         return {"store": _in_words(unavailable.__cause__)}
     wrong: dict[str, str] = {}
-    if isinstance(written, redis.RedisError):
-        wrong["store"] = _in_words(written)
-    elif info.get("role") not in ("master", None):
+    if look.refusal is not None:
+        wrong["store"] = _in_words(look.refusal)
+    elif look.info.get("role") not in ("master", None):
         wrong["store"] = "is a replica"
-    policy = info.get("maxmemory_policy", SOUND_POLICY)
+    policy = look.info.get("maxmemory_policy", SOUND_POLICY)
     if policy != SOUND_POLICY:
         wrong["eviction"] = f"maxmemory-policy is {policy}; it must be {SOUND_POLICY}"
-    idle = [queue for queue, living in zip(queues, alive, strict=True) if not living]
+    idle = [queue for queue, living in zip(queues, look.alive, strict=True) if not living]
     if idle:
         wrong["workers"] = f"no worker is alive for {', '.join(idle)}"
     return wrong
 
 
-def _looked_at(client: Client, queues: Sequence[str]) -> tuple[dict[str, Any], Any, list[bool]]:
-    """What the store says of itself, what came of an attempt to write, and for each queue whether a worker lives."""
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """What the store says of itself; what it refused of what we need, if it did; whether each queue has a worker."""
+
+    info: dict[str, Any]
+    refusal: redis.RedisError | None
+    alive: list[bool]
+
+
+def _look(client: Client, keys: Keys, queues: Sequence[str]) -> _Look:
     with client.pipeline(transaction=False) as pipe:
         pipe.info()
-        pipe.set(PROBE, 1, xx=True)
         for queue in queues:
             pipe.smembers(WORKERS_BY_QUEUE_KEY % queue)
-        info, written, *workers = pipe.execute(raise_on_error=False)
-        for reply in (info, *workers):
+        Script(client, "probe").put_into(pipe, [keys.probe, RQ_PROBE])
+        # How RQ sends some commands in one step, and takes a job, which within such a step does not wait for one.
+        for words in (("MULTI",), ("BLMOVE", RQ_PROBE, RQ_PROBE, "LEFT", "RIGHT", 1), ("EXEC",)):
+            pipe.execute_command(*words)  # type: ignore[no-untyped-call]
+        replies = pipe.execute(raise_on_error=False)
+        asked, tried = replies[: 1 + len(queues)], replies[1 + len(queues) :]
+        for reply in asked:
             if isinstance(reply, redis.RedisError):
                 raise reply
+        info, *workers = asked
         for name in (name for names in workers for name in names):
-            pipe.exists(name)
-        signs = iter(pipe.execute())
-        return info, written, [sum(next(signs) for _ in names) > 0 for names in workers]
+            pipe.hget(name, WORKER_FIELD)
+        signs = (whose == keys.prefix.encode() for whose in pipe.execute())
+        refusal = next((each for each in tried if isinstance(each, redis.RedisError)), None)
+        return _Look(info, refusal, [sum(next(signs) for _ in names) > 0 for names in workers])
 
 
 def _in_words(error: BaseException | None) -> str:
     """What an error of the store means for an operator. None is a store that hung a moment ago."""
     if error is None or isinstance(error, redis.TimeoutError):
         return "does not answer in time"
+    code = _code(str(error))
     for kind, meaning in MEANINGS.items():
-        if isinstance(error, kind):
+        if isinstance(error, kind) or CODES.get(code) is kind:
             return meaning
     if isinstance(error, redis.ConnectionError):
         return "cannot be reached"
-    return f"refuses to work: {str(error).split(' ', 1)[0]}"
+    return f"refuses to work: {code}"
+
+
+def _code(text: str) -> str:
+    """The word with which the store names an error; it may stand behind the place, or behind what failed with it."""
+    if any(words in text for words in DENIED_IN_SCRIPT):
+        return "NOPERM"
+    inside = re.search(r": -?([A-Z]{3,}) ", text)
+    return inside[1] if inside else text.split(" ", 1)[0]

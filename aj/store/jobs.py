@@ -22,13 +22,15 @@ from aj.store.enqueue import Enqueue, Kind
 from aj.store.found import Found, end_of, found_from, job_from, length_of, outlook_from
 from aj.store.keys import Keys
 from aj.store.rq_classes import Queue
-from aj.store.scripts import Script, flattened
+from aj.store.scripts import Script, Word, flattened
 
 # Less than a request waits for its two tries: by as much as the store may take to answer all that it found when it
 # thawed, since a submission whose answer comes too late is told that it was not accepted.
 GIVE_UP_MS = int(2 * REPLY_TIMEOUT_S * 1000) - 1000
 # An answer that took longer says too little of the store's clock.
 QUICK_MS = 100
+# Entries of a shared queue that one call looks at: a millisecond of the store's time.
+LOOKED_AT = 1000
 
 
 class Fenced(AjError):
@@ -118,8 +120,10 @@ class Jobs:
         # How far the store's clock is ahead of ours, as its last quick answer showed.
         self._ahead_ms: int | None = None
         self._kinds: dict[Kind, Enqueue] = {}
-        self._submit = Script(client, "count", "pace", "lists", "rate", "submit")
-        self._find = Script(client, "pace", "find")
+        # Where in a queue that is shared we look next for jobs of ours.
+        self._look_from = 0
+        self._submit = Script(client, "count", "workers", "pace", "lists", "rate", "submit")
+        self._find = Script(client, "workers", "pace", "find")
         self._start = Script(client, "count", "pace", "start")
         self._beat = Script(client, "beat")
         self._finish = Script(client, "count", "pace", "lists", "may_end", "end_job", "finish")
@@ -231,15 +235,20 @@ class Jobs:
         """Keeps a progress report, if the claim still holds. Raises: StoreUnavailable."""
         self._progress([self._keys.job(claim.job_id)], [claim.execution, progress])
 
-    def pass_on(self, queue: Queue, job_id: str, rq_name: str | None) -> bool:
-        """Puts a job of another deployment back into a queue that both share; False where it is ours, or plain RQ's.
+    def is_anothers(self, rq_name: str | None) -> bool:
+        """Whether a job of that name is another deployment's, and not ours or plain RQ's."""
+        return rq_name is not None and ":" in rq_name and not self._keys.owns(rq_name)
+
+    def pass_on(self, queue: Queue, job_id: str) -> str | None:
+        """Puts a job of another deployment back into a queue that both share, and takes one of ours behind it.
+
+        Gives the id of ours; None where none stands in the part of the queue whose turn it is.
 
         Raises: StoreUnavailable.
         """
-        if rq_name is None or ":" not in rq_name or self._keys.owns(rq_name):
-            return False
-        self._pass_on([queue.key, queue.intermediate_queue_key], [job_id])
-        return True
+        words: list[Word] = [job_id, self._keys.job(""), self._look_from, LOOKED_AT]
+        ours, self._look_from = self._pass_on([queue.key, queue.intermediate_queue_key], words)
+        return None if ours is None else ours.decode()
 
 
 def end_of_job(

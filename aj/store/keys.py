@@ -19,6 +19,7 @@
 | `<prefix>:pace:queue:<queue>` | string: lengths of the last 64 runs | jobs | 30 days from the last run |
 | `<prefix>:pace:line:<queue>` | hash | jobs | 30 days from the last job that came or started |
 | `<prefix>:metrics` | hash: what → how often | figures | 30 days from the last submission |
+| `<prefix>:probe` | any; a channel too | health | none: it is gone in the same step |
 | `<prefix>:out:job:<id>` | hash | outbox | none while pending; as long as the job's hash once delivered or spent |
 | `<prefix>:out:hosts` | sorted set: host → next work, ms | outbox | its last member's |
 | `<prefix>:out:pending` | sorted set: job id → since when a delivery is owed, ms | outbox | its last member's |
@@ -38,6 +39,9 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+
+# The one field of ours in RQ's hash of a worker: whose it is. `workers.lua` reads it too.
+WORKER_FIELD = "aj_prefix"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +91,10 @@ class Keys:
     @property
     def expiring(self) -> str:
         return f"{self.prefix}:expiring"
+
+    @property
+    def probe(self) -> str:
+        return f"{self.prefix}:probe"
 
     @property
     def metrics(self) -> str:

@@ -102,6 +102,10 @@ class Queue(rq.queue.Queue):
             connection.lrem(IntermediateQueue.get_intermediate_queue_key(queue_key), 1, job_id)
         return found  # type: ignore[no-any-return]
 
+    def taken(self, job_id: str) -> tuple[Job, Queue] | None:
+        """The job of an id that a script of ours has taken from the queue. Raises: UnreadableJob."""
+        return self._fetch_dequeued_job(self.connection, self.key, job_id, job_class=Job, serializer=JSONSerializer)
+
     def get_redis_server_version(self) -> tuple[int, int, int]:
         """The least version that we accept. RQ would ask the server, one round trip more for each submission."""
         return MIN_REDIS

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from importlib.resources import files
 from typing import Any
 
-from aj.store.client import Client, errors_converted
+from aj.store.client import Client, Pipeline, errors_converted
 
 Word = bytes | str | int | float
 
@@ -24,6 +24,11 @@ class Script:
         """The script's reply. Raises: StoreUnavailable: the store cannot be used."""
         with errors_converted(self._breaker):
             return self._script(keys=keys, args=args)
+
+    def put_into(self, pipe: Pipeline, keys: Sequence[str]) -> None:
+        """Has a pipeline load and call it: two replies. In a pipeline nobody can teach a script that is not known."""
+        pipe.script_load(self._script.script)
+        pipe.evalsha(self._script.sha, len(keys), *keys)
 
 
 def flattened(commands: Iterable[tuple[Any, ...]]) -> list[Word]:

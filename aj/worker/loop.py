@@ -15,10 +15,12 @@ import os
 import secrets
 import socket
 import threading
+from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
 import redis
+import rq.job
 import rq.queue
 from rq import worker_registration
 from rq.exceptions import DequeueTimeout
@@ -31,6 +33,7 @@ from aj.clock import monotonic_s
 from aj.errors import StoreUnavailable
 from aj.logs import about
 from aj.store import Client, refuse_unfit
+from aj.store.keys import WORKER_FIELD
 from aj.store.rq_classes import Job, Queue, UnreadableJob
 
 log = logging.getLogger("aj.worker")
@@ -50,7 +53,8 @@ class WorkLoop(RqWorker):
     queue_class: type[rq.queue.Queue] = Queue
     connection: Client
 
-    def __init__(self, queue: str, client: Client, result_ttl_s: int) -> None:
+    def __init__(self, queue: str, client: Client, result_ttl_s: int, prefix: str) -> None:
+        self._prefix = prefix
         self._stopping = threading.Event()
         self._next_look_s = 0.0
         super().__init__(
@@ -103,13 +107,13 @@ class WorkLoop(RqWorker):
         self._stopping.set()
 
     def heartbeat(self, timeout: int | None = None, pipeline: redis.client.Pipeline | None = None) -> None:
-        """Says that this worker lives, and all that RQ knows of it: the store may have forgotten it meanwhile.
+        """Says that this worker lives, whose it is, and all that RQ knows of it: the store may have forgotten it.
 
         RQ gives a worker many minutes after its last sign of life; an operator wants to know sooner.
         """
         store: Any = pipeline if pipeline is not None else self.connection
         if self.birth_date is not None:
-            store.hset(self.key, mapping={**self.serialize(), "state": self.get_state()})
+            store.hset(self.key, mapping={**self.serialize(), "state": self.get_state(), WORKER_FIELD: self._prefix})
             worker_registration.register(self, store)
         super().heartbeat(WORKER_LIFE_S, pipeline=pipeline)
 
@@ -148,10 +152,16 @@ class WorkLoop(RqWorker):
             if self._look():
                 self._stopping.wait(LOOK_INTERVAL_S)
                 return False
-        try:
-            found = Queue.dequeue_any(
+        return self.take_up(
+            lambda: Queue.dequeue_any(
                 self.queues, DEQUEUE_WAIT_S, self.connection, job_class=Job, serializer=JSONSerializer
             )
+        )
+
+    def take_up(self, take: Callable[[], tuple[rq.job.Job, rq.queue.Queue] | None]) -> bool:
+        """Runs the job that `take` brings; says whether there was one."""
+        try:
+            found = take()
         except DequeueTimeout:
             return False
         except UnreadableJob as error:
@@ -159,7 +169,8 @@ class WorkLoop(RqWorker):
                 log.error("%s", error)
                 self.refuse_unreadable(error.job_id)
             return True
-        assert found is not None
+        if found is None:
+            return False
         job, queue = found
         assert isinstance(job, Job)
         assert isinstance(queue, Queue)

@@ -64,7 +64,7 @@ class Worker(WorkLoop):
         self._jobs = Jobs(client, Keys(settings.prefix))
         self._next_beat_s = 0.0
         self._asked_to_stop = False
-        super().__init__(queue, client, settings.result_ttl_s)
+        super().__init__(queue, client, settings.result_ttl_s, settings.prefix)
 
     def execute_job(self, job: Job, queue: Queue) -> None:
         """Takes the job, has a work-horse run it, and sees to it that it ends with an outcome."""
@@ -91,9 +91,13 @@ class Worker(WorkLoop):
         self._settle(job, execution, outcome)
 
     def _let_go(self, job: Job, queue: Queue, refused: Fenced) -> None:
-        """Drops an entry that is not to be run, unless it is another deployment's, which shares the queue."""
-        if self._jobs.pass_on(queue, job.id, job.func_name):
-            self._stopping.wait(PASS_ON_PAUSE_S)
+        """Drops an entry that is not to be run; one of another deployment, which shares the queue, goes back to it."""
+        if self._jobs.is_anothers(job.func_name):
+            ours = self._jobs.pass_on(queue, job.id)
+            if ours is None:
+                self._stopping.wait(PASS_ON_PAUSE_S)
+            else:
+                self.take_up(lambda: queue.taken(ours))
             return
         log.warning("not run: %s", refused)
         self.connection.lrem(queue.intermediate_queue_key, 1, job.id)

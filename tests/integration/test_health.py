@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import rq
 from flask.testing import FlaskClient
 
 from aj.clock import monotonic_s
@@ -42,9 +43,9 @@ def alone(server: ServerProcess) -> Deployment:
     return deployment
 
 
-def register(deployment: Deployment) -> str:
+def register(deployment: Deployment, **changes: str) -> str:
     """Registers a worker, and gives its key."""
-    worker = deployment.worker()
+    worker = deployment.worker(**changes)
     worker.register_birth()
     worker.heartbeat()
     return str(worker.key)
@@ -138,6 +139,16 @@ def test_each_queue_needs_a_worker(alone: Deployment) -> None:
     """The queues without one are named."""
     client = alone.client(AJ_QUEUES="q:jobs2,q:second,q:third")
     assert checks(client) == {"workers": "no worker is alive for q:second, q:third"}
+
+
+def test_a_worker_of_somebody_else_is_none(alone: Deployment) -> None:
+    """One of another deployment on the same queue, or of plain RQ, cannot run our jobs."""
+    client = alone.client(AJ_PREFIX="another")
+    rq.Worker([alone.queue], connection=alone.redis).register_birth()  # type: ignore[no-untyped-call]
+    nobody = {"workers": f"no worker is alive for {alone.queue}"}
+    assert (checks(alone.client()), checks(client)) == ({}, nobody)
+    register(alone, AJ_PREFIX="another")
+    assert checks(client) == {}
 
 
 def test_a_worker_that_dies_without_a_word_is_missed_after_half_a_minute(alone: Deployment) -> None:

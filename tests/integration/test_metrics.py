@@ -11,17 +11,19 @@ from typing import Any
 
 import pytest
 import requests
+import rq
 from flask.testing import FlaskClient
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
 from aj import create_app, views_metrics
+from aj.pace import packed
 from aj.settings import Settings
 from aj.store import BOUNDS_S
 from tests.architecture.tree import ROOT
 from tests.conftest import Deployment
 from tests.support.deliveries import delivering, ended, wait_for_state
-from tests.support.jobs import run, submit, work_off
+from tests.support.jobs import document, run, submit, work_off
 from tests.support.processes import running_api, running_worker
 from tests.support.receiver import Receiver
 from tests.support.waiting import wait_until
@@ -91,6 +93,21 @@ def test_what_waits_and_runs_is_told(deployment: Deployment, client: FlaskClient
         path.touch()
         wait_until(lambda: figures(client)["aj_jobs_running",] == 0, what="the end")
     wait_until(lambda: figures(client)["aj_workers", queue] == 0, what="no worker")
+
+
+def test_workers_of_others_are_not_counted(deploy: Callable[..., Deployment]) -> None:
+    """Another deployment and plain RQ may serve the same queue; by theirs nobody expects an end of our jobs either."""
+    one = deploy()
+    two = deploy(AJ_QUEUES=one.queue)
+    rq.Worker([one.queue], connection=one.redis).register_birth()  # type: ignore[no-untyped-call]
+    worker = two.worker()
+    worker.register_birth()
+    worker.heartbeat()
+    here, there = one.client(), two.client()
+    assert [figures(each)["aj_workers", f"queue={one.queue}"] for each in (here, there)] == [0, 1]
+    for deployment in (one, two):
+        deployment.redis.set(f"{deployment.settings.prefix}:pace:task:square", packed(30.0) * 64, ex=60)
+    assert ["eta_s" in document(each, submit(each, n=5)) for each in (here, there)] == [False, True]
 
 
 def test_ends_are_counted_by_task_and_kind(deployment: Deployment, client: FlaskClient) -> None:

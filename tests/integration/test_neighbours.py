@@ -141,6 +141,57 @@ def test_each_runs_its_own_jobs_from_a_queue_that_they_share(pair: tuple[Deploym
     assert [len(deliveries(each)) for each in pair] == [1, 1]
 
 
+def in_queue(deployment: Deployment) -> list[bytes]:
+    entries: Any = deployment.redis.lrange(f"rq:queue:{deployment.queue}", 0, -1)
+    return list(entries)
+
+
+def pile_up(there: Deployment, client: FlaskClient, count: int) -> list[bytes]:
+    """A backlog of `there`: one real job, and copies of its entry, since that is all that others see of it."""
+    job_id = submit(client).encode()
+    there.redis.rpush(f"rq:queue:{there.queue}", *[job_id] * (count - 1))
+    return [job_id] * count
+
+
+def test_a_backlog_of_the_other_holds_nobody_up(
+    pair: tuple[Deployment, Deployment], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each look of a worker of ours brings the next job of ours, in their order and without a pause; what is the
+    other's stays where it is."""
+    one, two = pair
+    here, worker = one.client(), one.worker()
+    monkeypatch.setattr(worker._stopping, "wait", lambda timeout: pytest.fail("a pause"))
+    backlog = pile_up(two, two.client(), 400)
+    mine = [submit(here, n=n) for n in (5, 6)]
+    for job_id in mine:
+        assert document(here, mine[-1])["status"] == "queued"
+        assert worker.work_once()
+        assert document(here, job_id)["status"] == "succeeded"
+    assert in_queue(one) == backlog
+
+
+def test_one_look_at_a_backlog_is_bounded(pair: tuple[Deployment, Deployment], monkeypatch: pytest.MonkeyPatch) -> None:
+    """It covers a thousand entries and, where none is ours, is followed by a pause; the next one goes on from there."""
+    one, two = pair
+    here, worker = one.client(), one.worker()
+    pauses: list[float] = []
+    monkeypatch.setattr(worker._stopping, "wait", pauses.append)
+    backlog = pile_up(two, two.client(), 2500)
+    mine = [submit(here, n=n) for n in (5, 6)]
+    for _ in range(3):
+        worker.work_once()
+    assert document(here, mine[0])["status"] == "succeeded"
+    assert len(pauses) == 2
+    worker.work_once()
+    assert document(here, mine[1])["status"] == "succeeded"
+    assert len(pauses) == 2
+    assert in_queue(one) == backlog
+    late = submit(here, n=7)
+    one.redis.ltrim(f"rq:queue:{one.queue}", 2000, -1)
+    worker.work_once()
+    assert document(here, late)["status"] == "succeeded"
+
+
 def test_neither_judges_a_job_of_the_other(pair: tuple[Deployment, Deployment]) -> None:
     """A sweep ends what is lost in its own deployment; what another worker took and has not started it leaves."""
     one, two = pair

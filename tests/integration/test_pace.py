@@ -29,7 +29,10 @@ def remember(deployment: Deployment, text: bytes, task: str = "square") -> None:
     prefix = deployment.settings.prefix
     deployment.redis.set(f"{prefix}:pace:task:{task}", text, ex=60)
     deployment.redis.set(f"{prefix}:pace:queue:{deployment.queue}", text, ex=60)
-    deployment.redis.sadd(f"rq:workers:{deployment.queue}", "somebody")
+    name = f"rq:worker:of-{deployment.queue}"
+    deployment.redis.sadd(f"rq:workers:{deployment.queue}", name)
+    deployment.redis.hset(name, "aj_prefix", deployment.settings.prefix)
+    deployment.redis.expire(name, 60)
     deployment.redis.expire(f"rq:workers:{deployment.queue}", 60)
 
 

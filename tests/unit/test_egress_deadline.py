@@ -37,6 +37,8 @@ ENDLESS: dict[str, Script] = {
     "drips its status line": dripping(b"HTTP/1.1 2", b"0"),
     "drips one header": dripping(b"HTTP/1.1 200 OK\r\nX-Drip: ", b"x"),
     "drips headers": dripping(b"HTTP/1.1 200 OK\r\n", b"X: y\r\n", every_s=0.1),
+    "hints for ever": flooding(b"", b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n" * 100),
+    "drips that it processes": dripping(b"", b"HTTP/1.1 102 Processing\r\n\r\n"),
     "continues for ever": flooding(b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 100),
 }
 

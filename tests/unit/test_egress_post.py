@@ -91,6 +91,15 @@ def test_an_ipv6_receiver_is_reached() -> None:
     assert f"\r\nHost: [::1]:{receiver.port}\r\n".encode() in receiver.requests[0]
 
 
+@pytest.mark.parametrize("status", [100, 102, 103, 199])
+def test_an_interim_answer_is_passed_over(status: int) -> None:
+    """RFC 9110, section 15.2: however many come before the final one, and whatever they hold."""
+    interim = f"HTTP/1.1 {status} Soon\r\nRetry-After: 9\r\nContent-Length: 7\r\n\r\n".encode()
+    with receiving(answering(interim * 3 + OK)) as receiver:
+        response = loopback_egress().post(receiver.url, {}, b"{}")
+        assert (response.status, response.retry_after_s) == (200, None)
+
+
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 def test_a_redirect_is_an_answer_and_is_not_followed(status: int) -> None:
     """The place that it points to is never called."""

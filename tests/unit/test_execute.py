@@ -11,7 +11,7 @@ import pytest
 
 import aj.execute
 from aj import TaskError, report_progress, task
-from aj.execute import LONGEST_DETAIL, Limits, Refused, execute, prepare
+from aj.execute import DEEPEST_RESULT, LONGEST_DETAIL, Limits, Refused, execute, prepare
 from aj.job import ErrorType, Outcome, Status
 from aj.registry import Registry
 from tests.support.execution import Clock, error_of, raising
@@ -61,6 +61,15 @@ def deep() -> list[Any]:
     return made
 
 
+def nested(depth: int, *kinds: str) -> Any:
+    """A value of lists, tuples and objects in each other, `depth` of them, their kinds in turn."""
+    made: Any = None
+    for at in range(depth):
+        kind = kinds[at % len(kinds)]
+        made = {"a": made} if kind == "object" else (made,) if kind == "tuple" else [made]
+    return made
+
+
 @pytest.mark.parametrize(
     ("call", "cause"),
     [
@@ -84,6 +93,23 @@ def test_what_is_no_json_is_an_invalid_result(call: Callable[[], Any], cause: st
     kind, detail = error_of(run(call))
     assert kind == ErrorType.RESULT_INVALID
     assert detail == f"The return value cannot be written as JSON ({cause})."
+
+
+@pytest.mark.parametrize("kinds", [("list",), ("tuple",), ("object",), ("object", "list")])
+@pytest.mark.parametrize("depth", [300, DEEPEST_RESULT])
+def test_a_deep_result_is_a_result(kinds: tuple[str, ...], depth: int) -> None:
+    """Up to a depth that is the same for every version of Python."""
+    outcome = run(lambda: nested(depth, *kinds), limits=Limits(5, 10_000))
+    assert outcome.status is Status.SUCCEEDED
+    assert outcome.body.count(b"[") + outcome.body.count(b"{") == depth
+
+
+@pytest.mark.parametrize("kinds", [("list",), ("tuple",), ("object",), ("object", "list")])
+@pytest.mark.parametrize("depth", [DEEPEST_RESULT + 1, 500, 900, 2000])
+def test_a_result_that_is_nested_too_deep_is_invalid(kinds: tuple[str, ...], depth: int) -> None:
+    """The task has raised nothing, so it has not failed."""
+    kind, _ = error_of(run(lambda: nested(depth, *kinds), limits=Limits(5, 10_000)))
+    assert kind == ErrorType.RESULT_INVALID
 
 
 @pytest.mark.parametrize("character", ["x", "é", "😀", '"'])

@@ -30,6 +30,7 @@ ALL = [
     KEYS.ended("failed", "alice"),
     KEYS.expiring,
     KEYS.metrics,
+    KEYS.probe,
     KEYS.pending,
     KEYS.changes,
     KEYS.news,

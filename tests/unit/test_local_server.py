@@ -26,7 +26,7 @@ def only_on_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder that is all of PATH, on a machine without the wheel."""
     programs = tmp_path / "bin"
     programs.mkdir()
-    monkeypatch.setenv("PATH", f"{programs}:/bin")
+    monkeypatch.setenv("PATH", str(programs))
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     return programs
 
@@ -82,8 +82,9 @@ def test_a_folder_stays_with_the_engine_that_wrote_it(tmp_path: Path, only_on_pa
     assert find_engine(tmp_path, None).name == "redis"
 
 
-def test_the_other_engine_is_refused_with_one_line(tmp_path: Path) -> None:
+def test_the_other_engine_is_refused_with_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Valkey does not promise to read the files of Redis."""
+    monkeypatch.setenv("PATH", str(tmp_path))
     (tmp_path / "engine").write_text("redis\n", encoding="ascii")
     with pytest.raises(SettingsError, match="was written by redis, and this is valkey") as refusal:
         start_server(tmp_path)

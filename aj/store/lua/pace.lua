@@ -49,7 +49,7 @@ local function note_length(job_key, length)
 end
 
 -- What a caller may expect of an active job: {jobs before it in its queue or -1, ms until its next attempt is due,
--- workers of its queue, running jobs, lengths of its queue, lengths of its task}. The number of a cancelled job
+-- living workers of its queue, running jobs, lengths of its queue, lengths of its task}. The number of a cancelled job
 -- counts until a later job starts; the length of the queue bounds what that can be.
 local function outlook(job_key, job_id, queue_list, workers, leases, delayed)
     local job = redis.call('HMGET', job_key, 'status', 'queue', 'number', 'task')
@@ -61,7 +61,7 @@ local function outlook(job_key, job_id, queue_list, workers, leases, delayed)
         due_in_ms = math.max(0, (redis.call('ZSCORE', delayed, job_id) or 0) - now_ms())
     end
     return {
-        ahead, due_in_ms, redis.call('SCARD', workers), redis.call('ZCARD', leases),
+        ahead, due_in_ms, living_workers(workers, string.match(job_key, '^(.*):job:')), redis.call('ZCARD', leases),
         redis.call('GET', pace_key(job_key, 'queue', job[2])) or '',
         redis.call('GET', pace_key(job_key, 'task', job[4])) or '',
     }
