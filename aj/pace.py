@@ -87,7 +87,7 @@ class Outlook:
 
     `age_s` counts from its submission, `ran_s` from its start (None while it is queued). `ahead` is the number of
     jobs before it in its queue, None where it stands in none. `due_in_s` is what is left of a delay before another
-    attempt. `workers` serve its queue, and `running` jobs run. `queue` and `task` are the lengths of recent runs.
+    attempt. `workers` serve its queue, where `running` jobs run. `queue` and `task` are the lengths of recent runs.
     """
 
     age_s: float = 0.0

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from typing import Any
 
+from rq.registry import StartedJobRegistry
 from rq.worker_registration import WORKERS_BY_QUEUE_KEY
 
 from aj import clock
@@ -25,6 +26,7 @@ from aj.store.scripts import Script, flattened
 GIVE_UP_MS = int(2 * REPLY_TIMEOUT_S * 1000) - 200
 # An answer that took longer says too little of the store's clock.
 QUICK_MS = 100
+_WIP = StartedJobRegistry.key_template
 
 
 class Fenced(AjError):
@@ -121,7 +123,7 @@ class Jobs:
             fields += ["callback_url", submission.callback_url]
         if submission.metadata is not None:
             fields += ["metadata", to_json(submission.metadata)]
-        keys = [self._keys.job(job_id), queue.key, self._keys.active, self._keys.leases, self._keys.delayed]
+        keys = [self._keys.job(job_id), queue.key, self._keys.active, _WIP.format(place.queue), self._keys.delayed]
         keys.append(WORKERS_BY_QUEUE_KEY % place.queue)
         if key is not None:
             keys.append(self._keys.idempotency(submission.owner, key.text))
@@ -149,8 +151,8 @@ class Jobs:
 
     def find(self, job_id: str) -> Found:
         """Looks for a job in one round trip. Raises: StoreUnavailable."""
-        names = [self._keys.job(job_id), self._keys.tombstone(job_id), self._keys.leases, self._keys.delayed]
-        words = [job_id, Queue.redis_queue_namespace_prefix, WORKERS_BY_QUEUE_KEY % ""]
+        names = [self._keys.job(job_id), self._keys.tombstone(job_id), self._keys.delayed]
+        words = [job_id, Queue.redis_queue_namespace_prefix, WORKERS_BY_QUEUE_KEY % "", _WIP.format("")]
         return found_from(job_id, self._find(names, words))
 
     def start(self, claim: Claim, lease_s: float, commands: list[tuple[Any, ...]]) -> tuple[Job, int]:

@@ -46,9 +46,10 @@ local function note_length(job_key, length)
 end
 
 -- What a caller may expect of an active job: {jobs before it in its queue or -1, ms until its next attempt is due,
--- workers of its queue, running jobs, lengths of its queue, lengths of its task}. The number of a cancelled job
--- counts until a later job starts; the length of the queue bounds what that can be.
-local function outlook(job_key, job_id, queue_list, workers, leases, delayed)
+-- workers of its queue, jobs of its queue that run, lengths of its queue, lengths of its task}. The number of a
+-- cancelled job counts until a later job starts; the length of the queue bounds what that can be. In `wip`, RQ's
+-- registry of what runs, each entry has a score, in seconds, after which nobody vouches for it.
+local function outlook(job_key, job_id, queue_list, workers, wip, delayed)
     local job = redis.call('HMGET', job_key, 'status', 'queue', 'number', 'task')
     local ahead, due_in_ms = -1, 0
     if job[1] == 'queued' and job[3] then
@@ -58,7 +59,7 @@ local function outlook(job_key, job_id, queue_list, workers, leases, delayed)
         due_in_ms = math.max(0, (redis.call('ZSCORE', delayed, job_id) or 0) - now_ms())
     end
     return {
-        ahead, due_in_ms, redis.call('SCARD', workers), redis.call('ZCARD', leases),
+        ahead, due_in_ms, redis.call('SCARD', workers), redis.call('ZCOUNT', wip, now_ms() / 1000, '+inf'),
         redis.call('GET', pace_key(job_key, 'queue', job[2])) or '',
         redis.call('GET', pace_key(job_key, 'task', job[4])) or '',
     }
