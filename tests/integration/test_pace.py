@@ -172,6 +172,18 @@ def test_retry_after_and_the_expected_end_follow_the_tasks_recent_runs(
     assert (waiting["position"], waiting["eta_s"]) == (1, 45), "half a run until the worker is free, and one of its own"
 
 
+def test_a_job_remembers_that_nothing_was_known_when_it_was_submitted(
+    deployment: Deployment, client: FlaskClient
+) -> None:
+    """Its caller has asked often by the time when something is; later jobs are asked for in small steps."""
+    early = submit(client, n=1)
+    remember(deployment, THIRTIES)
+    late = submit(client, n=2)
+    for job_id, wait_s in ((early, "45"), (late, "36")):
+        start(deployment, job_id)
+        assert client.get(f"/jobs/{job_id}").headers["Retry-After"] == wait_s
+
+
 def test_jobs_of_another_queue_keep_no_worker_of_this_one_busy(deploy: Callable[..., Deployment]) -> None:
     """A free worker is seen to be one, and the start is sure; where it is not, the wild runs of the queue count."""
     deployment = deploy()
