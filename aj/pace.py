@@ -15,9 +15,13 @@ from dataclasses import dataclass
 KEPT = 64
 # Fewer than these say nothing.
 FEWEST = 5
-# The longest is at most this many times the shortest: then what is to come is taken to be like what was. A little
-# more than 4, since lengths are kept rounded.
+# A usual run is at most this many times the shortest. A little more than 4, since lengths are kept rounded.
 ALIKE = 4.01
+# So many must be usual for what is to come to be taken to be like what was; the others may have been held up. None
+# may be longer than so many times the shortest: eight polls lead to four times that, and eight more to a hundred.
+MOSTLY, OUTLYING = 0.9, 64
+# Of the jobs ahead, those beyond the next few count less: the pace may change until it is their turn.
+NEAR, BEYOND = 16, 0.7
 LATE_WHERE_ALIKE = 0.2
 LATE_WHERE_UNKNOWN = 0.5
 # Eight polls span a factor of 4 in whole seconds only if a poll at 4 s or later is rounded up from .4 on.
@@ -50,16 +54,26 @@ class Lengths:
         return len(self.seconds) >= FEWEST
 
     @property
-    def are_alike(self) -> bool:
-        """Whether they lie within a factor of 4. What is under a second counts as one: nobody can ask sooner."""
-        return self.say_something and max(1.0, *self.seconds) <= ALIKE * max(1.0, min(self.seconds))
+    def usual(self) -> tuple[float, ...]:
+        """Those of at most four times the shortest. What is under a second counts as one: nobody can ask sooner."""
+        most_s = ALIKE * max(1.0, min(self.seconds))
+        return tuple([each for each in self.seconds if each <= most_s])
 
     @property
-    def least_s(self) -> float:
-        """The shortest that is plausible where they are alike: the shortest seen, less twice what lies between
-        two neighbours on average, since the next one may be shorter than all that were seen."""
-        shortest_s, longest_s = min(self.seconds), max(self.seconds)
-        return shortest_s * math.pow(shortest_s / longest_s, 2 / (len(self.seconds) - 1))
+    def are_alike(self) -> bool:
+        """Whether nearly all lie within a factor of 4, so that one that was held up does not change the rule."""
+        if not self.say_something or max(self.seconds) > OUTLYING * max(1.0, min(self.seconds)):
+            return False
+        return len(self.usual) >= MOSTLY * len(self.seconds)
+
+    @property
+    def plausible_s(self) -> tuple[float, float]:
+        """The shortest and the longest that is plausible where they are alike: those seen, and twice what lies between
+        two neighbours on average, since the next one may be shorter or longer than all that were seen."""
+        usual = self.usual
+        shortest_s, longest_s = min(usual), max(usual)
+        margin = math.pow(longest_s / shortest_s, 2 / (len(usual) - 1))
+        return shortest_s / margin, longest_s * margin
 
     def least_sum_s(self, count: int, workers: int) -> float:
         """The least plausible time in which `workers` get through `count` further jobs: two deviations below the mean.
@@ -68,6 +82,7 @@ class Lengths:
         the geometric mean serves, than which no mean is less. Work that other workers have begun does not count.
         """
         said, begun = len(self.seconds), workers - 1
+        counted = count - (1 - BEYOND) * max(0, count - NEAR)
         share = 2 * math.sqrt(1 / count + 1 / said)
         logs = tuple(math.log(each) for each in self.seconds)
         mean_s, log_mean = statistics.fmean(self.seconds), statistics.fmean(logs)
@@ -76,8 +91,8 @@ class Lengths:
         log_spread = math.dist(logs, (log_mean,) * said) / math.sqrt(said)
         if said < FEWEST:
             spread, log_spread = max(1.0, spread), max(1.0, log_spread)
-        normal_s = mean_s * (count * (1 - share * spread) - begun * (1 + spread**2) / 2)
-        geometric_s = math.exp(log_mean - share * log_spread) * (count - begun)
+        normal_s = mean_s * (counted * (1 - share * spread) - begun * (1 + spread**2) / 2)
+        geometric_s = math.exp(log_mean - share * log_spread) * (counted - begun)
         return max(0.0, normal_s, geometric_s) / workers
 
 
@@ -87,7 +102,8 @@ class Outlook:
 
     `age_s` counts from its submission, `ran_s` from its start (None while it is queued). `ahead` is the number of
     jobs before it in its queue, None where it stands in none. `due_in_s` is what is left of a delay before another
-    attempt. `workers` serve its queue, and `running` jobs run. `queue` and `task` are the lengths of recent runs.
+    attempt. `workers` serve its queue, where `running` jobs run. `queue` and `task` are the lengths of recent runs,
+    and `known_at_first` is how many of its task were known when it was submitted.
     """
 
     age_s: float = 0.0
@@ -98,6 +114,7 @@ class Outlook:
     running: int = 0
     queue: Lengths = Lengths()
     task: Lengths = Lengths()
+    known_at_first: int = KEPT
 
     @property
     def position(self) -> int | None:
@@ -116,11 +133,14 @@ class Outlook:
     def retry_after_s(self, most_late_s: float = math.inf) -> int:
         """Whole seconds for Retry-After, at least 1; `most_late_s` bounds how late the end may be learnt of."""
         starts_in_s, expected_s = self._starts_in_s()
-        ran_s, is_sure = self.ran_s or 0.0, False
+        ran_s, is_sure, ends_in_s = self.ran_s or 0.0, False, starts_in_s
         if self.task.are_alike:
-            starts_as_usual = self.ran_s is not None or not expected_s or self.queue.are_alike
-            is_sure = expected_s is not None and starts_as_usual and ran_s <= max(self.task.seconds)
-        ends_in_s = starts_in_s + (max(0.0, self.task.least_s - ran_s) if self.task.are_alike else 0.0)
+            least_s, most_s = self.task.plausible_s
+            is_sure = expected_s is not None and (not expected_s or self.queue.are_alike)
+            if self.ran_s is not None:
+                # Who began to ask while nothing was known has no polls left for smaller steps.
+                is_sure = ran_s <= most_s and self.known_at_first >= FEWEST
+            ends_in_s += max(0.0, least_s - ran_s)
         late_s = (LATE_WHERE_ALIKE if is_sure else LATE_WHERE_UNKNOWN) * (max(0.0, self.age_s) + ends_in_s)
         wait_s = ends_in_s + min(max(1.0, late_s), most_late_s)
         if self.age_s + wait_s >= ROUNDED_DOWN_UNTIL_S:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from aj.job import Callback, CallbackState, ErrorType, Job, Status
-from aj.pace import NOTHING_KNOWN, Lengths, Outlook, packed
+from aj.pace import KEPT, NOTHING_KNOWN, Lengths, Outlook, packed
 
 # Ends that tell nothing of how long another run of the task will take.
 UNTYPICAL = frozenset({ErrorType.CANCELLED, ErrorType.LOST, ErrorType.TASK_UNAVAILABLE})
@@ -44,7 +44,7 @@ def outlook_from(about_pace: Sequence[Any], age_s: float = 0.0, ran_s: float | N
     """From what `outlook` in `pace.lua` gives, or from nothing where it was not asked."""
     if not about_pace:
         return Outlook(age_s, ran_s)
-    ahead, due_in_ms, workers, running, queue, task = about_pace[0]
+    ahead, due_in_ms, workers, running, known_at_first, queue, task = about_pace[0]
     return Outlook(
         age_s=age_s,
         ran_s=ran_s,
@@ -54,6 +54,7 @@ def outlook_from(about_pace: Sequence[Any], age_s: float = 0.0, ran_s: float | N
         running=running,
         queue=Lengths.unpacked(queue),
         task=Lengths.unpacked(task),
+        known_at_first=known_at_first if known_at_first >= 0 else KEPT,
     )
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from typing import Any
 
+from rq.registry import StartedJobRegistry
 from rq.worker_registration import WORKERS_BY_QUEUE_KEY
 
 from aj import clock
@@ -31,6 +32,7 @@ GIVE_UP_MS = int(2 * REPLY_TIMEOUT_S * 1000) - 1000
 QUICK_MS = 100
 # Entries of a shared queue that one call looks at: a millisecond of the store's time.
 LOOKED_AT = 1000
+_WIP = StartedJobRegistry.key_template
 
 
 class Fenced(AjError):
@@ -145,7 +147,7 @@ class Jobs:
         if place.result_ttl_is_own:
             fields += ["result_ttl_s", place.result_ttl_s]
         queue_key = Queue.redis_queue_namespace_prefix + place.queue
-        keys = [self._keys.job(job_id), queue_key, self._keys.leases, self._keys.delayed]
+        keys = [self._keys.job(job_id), queue_key, _WIP.format(place.queue), self._keys.delayed]
         keys += [WORKERS_BY_QUEUE_KEY % place.queue, self._keys.rate(submission.owner)]
         if key is not None:
             keys.append(self._keys.idempotency(submission.owner, key.text))
@@ -182,8 +184,8 @@ class Jobs:
 
     def find(self, job_id: str) -> Found:
         """Looks for a job in one round trip. Raises: StoreUnavailable."""
-        names = [self._keys.job(job_id), self._keys.tombstone(job_id), self._keys.leases, self._keys.delayed]
-        words = [job_id, Queue.redis_queue_namespace_prefix, WORKERS_BY_QUEUE_KEY % ""]
+        names = [self._keys.job(job_id), self._keys.tombstone(job_id), self._keys.delayed]
+        words = [job_id, Queue.redis_queue_namespace_prefix, WORKERS_BY_QUEUE_KEY % "", _WIP.format("")]
         return found_from(job_id, self._find(names, words))
 
     def start(self, claim: Claim, lease_s: float, commands: list[tuple[Any, ...]]) -> tuple[Job, int]:

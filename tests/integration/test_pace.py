@@ -36,6 +36,13 @@ def remember(deployment: Deployment, text: bytes, task: str = "square") -> None:
     deployment.redis.expire(f"rq:workers:{deployment.queue}", 60)
 
 
+def start(deployment: Deployment, job_id: str) -> None:
+    """The job runs, and stands among what RQ knows to run."""
+    now: Any = deployment.redis.time()
+    attempt_at(deployment, job_id, "e").start([("ZADD", f"rq:wip:{deployment.queue}", now[0] + 60, f"{job_id}:e")])
+    deployment.redis.expire(f"rq:wip:{deployment.queue}", 60)
+
+
 def remembered(deployment: Deployment, kind: str) -> Lengths:
     text: Any = deployment.redis.get(f"{deployment.settings.prefix}:pace:{kind}")
     return Lengths.unpacked(text or b"")
@@ -159,12 +166,39 @@ def test_retry_after_and_the_expected_end_follow_the_tasks_recent_runs(
     job_id = (accepted.json or {})["job_id"]
     second = submit(client, n=6)
     assert (document(client, job_id)["position"], document(client, job_id)["eta_s"]) == (1, 30)
-    attempt_at(deployment, job_id, "e").start([])
+    start(deployment, job_id)
     running = client.get(f"/jobs/{job_id}")
     assert 34 <= int(running.headers["Retry-After"]) <= 36
     assert 28 <= (running.json or {})["eta_s"] <= 30
     waiting = document(client, second)
     assert (waiting["position"], waiting["eta_s"]) == (1, 45), "half a run until the worker is free, and one of its own"
+
+
+def test_a_job_remembers_that_nothing_was_known_when_it_was_submitted(
+    deployment: Deployment, client: FlaskClient
+) -> None:
+    """Its caller has asked often by the time when something is; later jobs are asked for in small steps."""
+    early = submit(client, n=1)
+    remember(deployment, THIRTIES)
+    late = submit(client, n=2)
+    for job_id, wait_s in ((early, "45"), (late, "36")):
+        start(deployment, job_id)
+        assert client.get(f"/jobs/{job_id}").headers["Retry-After"] == wait_s
+
+
+def test_jobs_of_another_queue_keep_no_worker_of_this_one_busy(deploy: Callable[..., Deployment]) -> None:
+    """A free worker is seen to be one, and the start is sure; where it is not, the wild runs of the queue count."""
+    deployment = deploy()
+    other = deploy(AJ_PREFIX=deployment.settings.prefix)
+    client = deployment.client()
+    remember(deployment, THIRTIES)
+    wild = (packed(0.05) + packed(600.0)) * (KEPT // 2)
+    deployment.redis.set(f"{deployment.settings.prefix}:pace:queue:{deployment.queue}", wild, ex=60)
+    start(other, submit(other.client(), n=1))
+    here = client.post("/jobs", json={"n": 2})
+    assert here.headers["Retry-After"] == "36"
+    start(deployment, (here.json or {})["job_id"])
+    assert client.post("/jobs", json={"n": 3}).headers["Retry-After"] == "45"
 
 
 def test_nobody_comes_back_after_the_result_is_gone(deploy: Callable[..., Deployment]) -> None:

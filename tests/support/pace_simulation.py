@@ -20,7 +20,8 @@ class Case:
 
     Where jobs stand before it, or `busy`, all workers run one. `between_s` is what a worker needs between two jobs.
     `remembered` is how many earlier runs are known when it is submitted; those of the jobs before it come to be
-    known as they end. `of_new_task` means that they tell of the queue alone, since its task has never run.
+    known as they end. `of_new_task` means that they tell of the queue alone, since its task has never run. `slower` is
+    how many times as long as now the earlier runs took.
     """
 
     draw: Draw
@@ -30,6 +31,7 @@ class Case:
     between_s: float = 0.04
     remembered: int = KEPT
     of_new_task: bool = False
+    slower: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +44,19 @@ class Course:
     is_within_seen: bool
 
 
+def within(factor: float, least_s: float) -> Draw:
+    """Lengths from `least_s` to `factor` times that, every ratio as likely."""
+    return lambda random: least_s * math.exp(random.uniform(0, math.log(factor)))
+
+
 def within_four(least_s: float) -> Draw:
-    """Lengths from `least_s` to four times that, every ratio as likely."""
-    return lambda random: least_s * math.exp(random.uniform(0, math.log(4)))
+    return within(4, least_s)
+
+
+def held_up(least_s: float) -> Draw:
+    """The same, but one of twenty takes up to sixteen times as long as it would have."""
+    usual = within_four(least_s)
+    return lambda random: usual(random) * (1 if random.random() < 0.95 else math.exp(random.uniform(0, math.log(16))))
 
 
 def wild(random: Random) -> float:
@@ -55,7 +67,7 @@ def wild(random: Random) -> float:
 def simulate(case: Case, seed: int) -> Course:
     """One job from its submission to the poll that sees its end."""
     random = Random(seed)
-    remembered = [case.draw(random) for _ in range(case.remembered)]
+    remembered = [case.draw(random) * case.slower for _ in range(case.remembered)]
     are_busy = case.busy or case.ahead > 0
     free_at_s = [case.draw(random) * random.random() if are_busy else 0.0 for _ in range(case.workers)]
     heapq.heapify(free_at_s)
@@ -80,6 +92,7 @@ def simulate(case: Case, seed: int) -> Course:
             running=case.workers if are_busy else int(at_s >= starts_s),
             queue=seen,
             task=Lengths() if case.of_new_task else seen,
+            known_at_first=0 if case.of_new_task else case.remembered,
         )
         at_s += outlook.retry_after_s()
         polls += 1

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aj.pace import KEPT, NOTHING_KNOWN, Lengths, Outlook, packed
+from aj.pace import FEWEST, KEPT, NOTHING_KNOWN, Lengths, Outlook, packed
 
 TENS = Lengths((10.0,) * KEPT)
 SPREAD = Lengths(tuple(10.0 * 4 ** (step / 63) for step in range(64)))
@@ -45,12 +45,16 @@ def test_half_a_length_is_passed_over() -> None:
         ((10.0,) * 4, False),
         ((10.0, 40.0, 20.0, 20.0, 20.0), True),
         ((10.0, 41.0, 20.0, 20.0, 20.0), False),
+        ((10.0, *(20.0,) * 8, 41.0), True),
+        ((10.0, *(20.0,) * 8, 641.0), False),
+        ((10.0, *(20.0,) * 7, 41.0, 41.0), False),
+        ((2.4, *(10.0,) * 9), False),
         ((0.01, 0.02, 0.5, 3.9, 1.0), True),
         ((), False),
     ],
 )
 def test_lengths_are_alike_within_a_factor_of_four(seconds: tuple[float, ...], are_alike: bool) -> None:
-    """At least five of them; below a second all are alike, since nobody can ask sooner."""
+    """At least five of them, and nine of ten; below a second all are alike, since nobody can ask sooner."""
     assert Lengths(seconds).are_alike is are_alike
 
 
@@ -73,18 +77,37 @@ def test_a_job_that_could_end_at_any_time_is_waited_for_a_fifth_of_its_age() -> 
     assert replace(RUNNING, age_s=100.0, ran_s=20.0, task=SPREAD).retry_after_s() == 20
 
 
-def test_a_job_that_runs_longer_than_all_before_is_one_of_which_nothing_is_known() -> None:
+def test_a_job_that_runs_a_little_longer_than_all_before_is_still_like_them() -> None:
+    """By as much as the next run may well be longer."""
+    assert replace(RUNNING, age_s=41.0, ran_s=41.0, task=SPREAD).retry_after_s() == 8
+
+
+def test_a_job_that_runs_longer_than_that_is_one_of_which_nothing_is_known() -> None:
     """Half of its age, as where nothing is known."""
     assert replace(RUNNING, age_s=60.0, ran_s=60.0, task=SPREAD).retry_after_s() == 30
     assert replace(RUNNING, age_s=60.0, ran_s=60.0, task=WILD).retry_after_s() == 30
 
 
+def test_who_asked_before_anything_was_known_goes_on_in_wide_steps() -> None:
+    """Its polls are spent: sixteen have to reach the end. How long it takes at the least counts at once."""
+    new = replace(RUNNING, known_at_first=FEWEST - 1, task=TENS)
+    assert new.retry_after_s() == 15
+    assert replace(new, age_s=10.0, ran_s=10.0).retry_after_s() == 5
+    assert replace(new, known_at_first=FEWEST).retry_after_s() == 12
+
+
 def test_the_wait_grows_with_the_place_and_shrinks_with_the_workers() -> None:
-    """A hundred jobs of ten seconds are a thousand seconds of one worker, and a hundred of ten."""
-    one = replace(WAITING, ahead=100, running=1, queue=TENS, task=TENS)
+    """Ten jobs of ten seconds are a hundred seconds of one worker, and of ten workers nobody knows."""
+    one = replace(WAITING, ahead=10, running=1, queue=TENS, task=TENS)
     ten = replace(one, workers=10, running=10)
-    assert one.retry_after_s() == 1212
-    assert ten.retry_after_s() == 127
+    assert one.retry_after_s() == 132
+    assert ten.retry_after_s() == 19
+
+
+def test_of_many_jobs_ahead_those_that_are_far_count_less() -> None:
+    """The pace may have changed until it is their turn: a hundred jobs of ten seconds may get done in 752 s."""
+    assert TENS.least_sum_s(16, workers=1) == pytest.approx(160)
+    assert TENS.least_sum_s(100, workers=1) == pytest.approx(160 + 0.7 * 840)
 
 
 def test_a_delayed_attempt_is_not_asked_for_before_it_is_due() -> None:

@@ -4,7 +4,8 @@
 --   <prefix>:pace:queue:<queue>  string: the same for the jobs of a queue
 --   <prefix>:pace:line:<queue>   hash: `given`, the number of the last job that joined the queue, and `started`, the
 --                                highest number of a job that has started
--- A job keeps its number in its hash. A job of an older version has no queue there, and is passed over.
+-- A job keeps its number in its hash, and how many runs of its task were known when it was submitted. A job of an
+-- older version has no queue there, and is passed over.
 local PACE_LIFE_S, KEPT_BYTES = 30 * 86400, 128
 
 local function pace_key(job_key, kind, name)
@@ -13,10 +14,11 @@ end
 
 -- A job joins the end of its queue. For another attempt it notes since when it waits, which is not since its submission.
 local function join_line(job_key)
-    local job = redis.call('HMGET', job_key, 'queue', 'attempt')
+    local job = redis.call('HMGET', job_key, 'queue', 'attempt', 'task')
     if job[1] then
         local line = pace_key(job_key, 'line', job[1])
         redis.call('HSET', job_key, 'number', redis.call('HINCRBY', line, 'given', 1))
+        redis.call('HSETNX', job_key, 'known', redis.call('STRLEN', pace_key(job_key, 'task', job[3])) / 2)
         redis.call('EXPIRE', line, PACE_LIFE_S)
     end
     if job[2] then
@@ -49,10 +51,12 @@ local function note_length(job_key, length)
 end
 
 -- What a caller may expect of an active job: {jobs before it in its queue or -1, ms until its next attempt is due,
--- living workers of its queue, running jobs, lengths of its queue, lengths of its task}. The number of a cancelled job
--- counts until a later job starts; the length of the queue bounds what that can be.
-local function outlook(job_key, job_id, queue_list, workers, leases, delayed)
-    local job = redis.call('HMGET', job_key, 'status', 'queue', 'number', 'task')
+-- living workers of its queue, jobs of its queue that run, runs of its task that were known at first or -1, lengths of
+-- its queue, lengths of its task}. The number of a cancelled job counts until a later job starts; the length of the
+-- queue bounds what that can be. In `wip`, RQ's registry of what runs, each entry has a score, in seconds, after which
+-- nobody vouches for it.
+local function outlook(job_key, job_id, queue_list, workers, wip, delayed)
+    local job = redis.call('HMGET', job_key, 'status', 'queue', 'number', 'task', 'known')
     local ahead, due_in_ms = -1, 0
     if job[1] == 'queued' and job[3] then
         local started = tonumber(redis.call('HGET', pace_key(job_key, 'line', job[2]), 'started') or 0)
@@ -61,7 +65,8 @@ local function outlook(job_key, job_id, queue_list, workers, leases, delayed)
         due_in_ms = math.max(0, (redis.call('ZSCORE', delayed, job_id) or 0) - now_ms())
     end
     return {
-        ahead, due_in_ms, living_workers(workers, string.match(job_key, '^(.*):job:')), redis.call('ZCARD', leases),
+        ahead, due_in_ms, living_workers(workers, string.match(job_key, '^(.*):job:')),
+        redis.call('ZCOUNT', wip, now_ms() / 1000, '+inf'), tonumber(job[5] or -1),
         redis.call('GET', pace_key(job_key, 'queue', job[2])) or '',
         redis.call('GET', pace_key(job_key, 'task', job[4])) or '',
     }

@@ -14,8 +14,9 @@ local refused
 for _, command in ipairs({
     {'TIME'}, {'PUBLISH', ours, ''}, {'GET', ours}, {'EXISTS', theirs}, {'PTTL', ours},
     {'HSET', ours, 'a', 1}, {'HINCRBY', ours, 'a', 1}, {'HGET', ours, 'a'}, {'HMGET', ours, 'a'}, {'HGETALL', ours},
-    {'EXPIRE', ours, 1}, {'PEXPIRE', ours, 1000}, {'PERSIST', ours}, {'HDEL', ours, 'a'}, {'PEXPIREAT', ours, 1},
-    {'ZADD', ours, 'XX', 1, 'a'}, {'ZSCORE', ours, 'a'}, {'ZCARD', ours}, {'ZRANGE', ours, 0, 0},
+    {'EXPIRE', ours, 1}, {'PEXPIRE', ours, 1000}, {'PERSIST', ours}, {'HSETNX', ours, 'a', 1}, {'HDEL', ours, 'a'},
+    {'PEXPIREAT', ours, 1}, {'STRLEN', theirs},
+    {'ZADD', ours, 'XX', 1, 'a'}, {'ZSCORE', ours, 'a'}, {'ZCARD', ours}, {'ZCOUNT', ours, 0, 0}, {'ZRANGE', ours, 0, 0},
     {'ZRANGEBYSCORE', ours, 0, 0}, {'ZREVRANGEBYLEX', ours, '+', '-'}, {'ZREM', ours, 'a'},
     {'ZREMRANGEBYSCORE', ours, 0, 0},
     {'RPUSH', theirs, 'a'}, {'LPUSH', theirs, 'a'}, {'LLEN', theirs}, {'LRANGE', theirs, 0, 0}, {'LPOP', theirs},

@@ -1,5 +1,5 @@
 -- Accepts one submission: the job's hash, its idempotency record, RQ's job and queue entry, or none of them.
--- KEYS  1 job hash  2 RQ's queue list  3 leases of running jobs  4 delayed jobs
+-- KEYS  1 job hash  2 RQ's queue list  3 RQ's registry of what runs in the queue  4 delayed jobs
 --       5 RQ's set of the queue's workers  6 quota of the caller  7 idempotency record (absent without a key)
 -- ARGV  1 job id  2 fingerprint of the payload  3 life of the idempotency record, s
 --       4 most entries that may wait  5 latest time at which to accept, ms (0 for none)
