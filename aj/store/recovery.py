@@ -55,8 +55,8 @@ class Recovery:
         self._scan_from = 0
 
     def look(self) -> Trouble:
-        """Raises: StoreUnavailable."""
-        now_ms, lapsed, due = self._look([self._keys.leases, self._keys.delayed], [MOST_AT_A_TIME])
+        """Raises: StoreUnavailable, also where the store can be read and a lease not be renewed."""
+        now_ms, lapsed, due = self._look([self._keys.leases, self._keys.delayed, self._keys.job("")], [MOST_AT_A_TIME])
         return Trouble(now_ms, [each.decode() for each in lapsed], [each.decode() for each in due])
 
     def held(self, job_id: str) -> Held | None:

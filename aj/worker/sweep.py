@@ -52,7 +52,8 @@ class Sweep:
             try:
                 self.once()
             except StoreUnavailable:
-                # Workers cannot have renewed their leases either: they get a whole lease to do so.
+                # Workers cannot have renewed their leases either, also where the store is only full or read-only:
+                # they get a whole lease to do so.
                 self._in_touch_since_s = monotonic_s() + INTERVAL_S
 
     def once(self) -> None:
