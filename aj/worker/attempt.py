@@ -25,7 +25,9 @@ log = logging.getLogger("aj.worker")
 
 # How long a finished outcome is held for a store that is away.
 END_FOR_S = 300.0
-START_FOR_S = 10.0
+# A start whose answer is lost may have been carried out: who gives up then loses a job that never ran. SIGTERM does not
+# end it sooner, as it does not end a job under way.
+START_FOR_S = END_FOR_S
 SILENT_FOR_S = 10.0
 RETRYABLE = frozenset({ErrorType.TASK_FAILED, ErrorType.TIMED_OUT, ErrorType.LOST})
 
