@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,6 +22,13 @@ from tests.support.waiting import wait_until
 
 LEASE_S = 4
 Step = Callable[[Deployment], object]
+
+
+def allow(deployment: Deployment, rule: str) -> None:
+    client: Any = deployment.redis
+    client.execute_command("ACL", "SETUSER", "default", rule)
+
+
 REFUSALS: dict[str, tuple[Step, Step]] = {
     "out of memory": (
         lambda it: it.redis.config_set("maxmemory", 1),
@@ -28,12 +36,12 @@ REFUSALS: dict[str, tuple[Step, Step]] = {
     ),
     "read-only": (lambda it: it.redis.replicaof("127.0.0.1", "1"), lambda it: it.redis.replicaof("NO", "ONE")),
     "an ACL without zadd": (
-        lambda it: it.redis.execute_command("ACL", "SETUSER", "default", "-zadd"),
-        lambda it: it.redis.execute_command("ACL", "SETUSER", "default", "+zadd"),
+        lambda it: allow(it, "-zadd"),
+        lambda it: allow(it, "+zadd"),
     ),
     "an ACL without hmget": (
-        lambda it: it.redis.execute_command("ACL", "SETUSER", "default", "-hmget"),
-        lambda it: it.redis.execute_command("ACL", "SETUSER", "default", "+hmget"),
+        lambda it: allow(it, "-hmget"),
+        lambda it: allow(it, "+hmget"),
     ),
 }
 
@@ -49,16 +57,16 @@ def test_a_sweep_that_was_refused_what_a_heartbeat_needs_judges_nobody_for_a_lea
     own: Deployment, refusal: str
 ) -> None:
     """One look that fails is enough, and every sweep has its own; a lease later who does not beat is judged."""
-    refuse, allow = REFUSALS[refusal]
+    break_it, mend_it = REFUSALS[refusal]
     client = own.client()
     job_id = submit(client, n=3)
     take_and_vanish(own)
     sweep = make_sweep(own)
-    refuse(own)
+    break_it(own)
     with pytest.raises(StoreUnavailable):
         sweep.once()
     sweep(OneRound())
-    allow(own)
+    mend_it(own)
     sweep.once()
     assert document(client, job_id)["status"] == "running"
     sweep._in_touch_since_s -= own.settings.lease_s + 1
