@@ -123,7 +123,7 @@ def readable_job(job_id: str, connection: redis.Redis) -> Job | None:
     except Exception as error:
         if isinstance(error, redis.RedisError) and not is_wrong_type(error):
             raise
-        log.warning("RQ's part of job %s cannot be read: %s", job_id, error)
+        log.warning("RQ's part of job %s cannot be read: %s", job_id, type(error).__name__)
         return None
     assert isinstance(job, Job)
     return job
