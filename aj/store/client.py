@@ -141,19 +141,26 @@ def errors_converted(breaker: Breaker | None = None) -> Iterator[None]:
             breaker.note(timed_out=False)
 
 
+def is_wrong_type(error: BaseException | None) -> bool:
+    """Whether a command met a key of another type than ours or RQ's: one job is broken, and the store is well."""
+    return isinstance(error, redis.ResponseError) and "WRONGTYPE" in str(error)
+
+
 def patiently(ask: Callable[[], Reply], for_s: float) -> Reply:
     """Calls `ask` until it answers, with growing pauses, for `for_s` seconds at most.
 
     For what must not be lost, such as a job's outcome. `ask` must be safe to repeat.
 
-    Raises: StoreUnavailable: the store did not come back in time.
+    Raises: StoreUnavailable: the store did not come back in time, or the job's keys are broken, which stays so; the
+    second try tells, since the first may have done what matters before it met them.
     """
-    deadline_s, pause_s = monotonic_s() + for_s, 0.05
+    deadline_s, pause_s, broken = monotonic_s() + for_s, 0.05, False
     while True:
         try:
             return ask()
-        except StoreUnavailable:
-            if monotonic_s() + pause_s > deadline_s:
+        except StoreUnavailable as error:
+            if monotonic_s() + pause_s > deadline_s or (broken and is_wrong_type(error.__cause__)):
                 raise
+            broken = is_wrong_type(error.__cause__)
         threading.Event().wait(pause_s)
         pause_s = min(2.0, pause_s * 2)

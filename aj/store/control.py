@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from rq.exceptions import NoSuchJobError
 from rq.results import Result
 
 from aj.job import Job as OurJob
@@ -15,7 +14,7 @@ from aj.store.found import job_from
 from aj.store.jobs import Claim, Webhook, end_of_job
 from aj.store.keys import Keys
 from aj.store.ledger import note_cancelled
-from aj.store.rq_classes import Job, Queue
+from aj.store.rq_classes import Job, Queue, readable_job
 from aj.store.scripts import Script, flattened
 
 # Entries that one page may look at, whatever they turn out to be.
@@ -119,11 +118,9 @@ class Control:
     def _taken_away(self, ended: OurJob) -> list[tuple[Any, ...]]:
         """RQ's commands that take a waiting job out of its queue."""
         with errors_converted(self._client.breaker):
-            try:
-                job = Job.fetch(ended.id, connection=self._client)
-            except (NoSuchJobError, ValueError):
-                return [("DEL", Job.key_for(ended.id))]
-        assert isinstance(job, Job)
+            job = readable_job(ended.id, self._client)
+        if job is None:
+            return [("DEL", Job.key_for(ended.id))]
         with self._client.pipeline() as pipe:
             note_cancelled(pipe, job, Queue(job.origin, self._client), (ended.outcome or b"").decode())
             return commands_of(pipe)

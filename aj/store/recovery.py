@@ -6,20 +6,19 @@ import logging
 from dataclasses import dataclass
 from typing import Any
 
-from rq.exceptions import NoSuchJobError
+import redis
 from rq.executions import Execution
-from rq.job import JobStatus
 
 from aj.job import Job as OurJob
-from aj.store.client import Client, commands_of, errors_converted
+from aj.store.client import Client, commands_of, errors_converted, is_wrong_type
 from aj.store.found import job_from
 from aj.store.keys import Keys
 from aj.store.ledger import note_failure, note_queued, note_retry
-from aj.store.rq_classes import Attempt, Job, Queue
+from aj.store.orphans import Orphans
+from aj.store.rq_classes import Attempt, Job, Queue, as_id, drop_entry, readable_job
 from aj.store.scripts import Script, flattened
 
 log = logging.getLogger("aj.store")
-OVER = frozenset(each.value.encode() for each in (JobStatus.CANCELED, JobStatus.FAILED, JobStatus.FINISHED))
 MOST_AT_A_TIME = 100
 # So that a sweep a second keeps up with some thousand jobs a second.
 MOST_BATCHES = 50
@@ -52,12 +51,13 @@ class Recovery:
         self._promote = Script(client, "pace", "promote")
         self._rescue = Script(client, "rescue")
         self._forget_expired = Script(client, "lists", "forget_expired")
-        self._scan_from = 0
+        self.orphans = Orphans(client, keys)
 
     def look(self) -> Trouble:
-        """Raises: StoreUnavailable."""
-        now_ms, lapsed, due = self._look([self._keys.leases, self._keys.delayed], [MOST_AT_A_TIME])
-        return Trouble(now_ms, [each.decode() for each in lapsed], [each.decode() for each in due])
+        """Raises: StoreUnavailable, also where the store can be read and a lease not be renewed."""
+        now_ms, lapsed, due = self._look([self._keys.leases, self._keys.delayed, self._keys.job("")], [MOST_AT_A_TIME])
+        # What cannot be read is no id of ours, and is dropped when it is seen to.
+        return Trouble(now_ms, *([each.decode(errors="replace") for each in ids] for ids in (lapsed, due)))
 
     def held(self, job_id: str) -> Held | None:
         """The job and its execution, if it runs. Raises: StoreUnavailable."""
@@ -72,10 +72,14 @@ class Recovery:
         with errors_converted():
             self._client.zrem(self._keys.leases, job_id)
 
-    def end_attempt(self, held: Held, attempt: Attempt, reason: str, retry_in_s: float | None) -> None:
+    def rq_job(self, job_id: str) -> Job | None:
+        """RQ's part of a job, or None where there is none that can be read. Raises: StoreUnavailable."""
+        with errors_converted():
+            return readable_job(job_id, self._client)
+
+    def end_attempt(self, held: Held, job: Job | None, attempt: Attempt, reason: str, retry_in_s: float | None) -> None:
         """Ends a lost attempt in RQ's books and, through `attempt`, in ours. Raises: Fenced, StoreUnavailable."""
         with errors_converted():
-            job = self._rq_job(held.job.id)
             if job is None:
                 attempt.end([("DEL", Job.key_for(held.job.id))])
                 return
@@ -91,7 +95,7 @@ class Recovery:
     def promote(self, job_id: str) -> bool:
         """Moves a delayed job that is due into its queue; False where that was done. Raises: StoreUnavailable."""
         with errors_converted():
-            job = self._rq_job(job_id)
+            job = readable_job(job_id, self._client)
             commands: list[tuple[Any, ...]] = []
             if job is not None:
                 with self._client.pipeline() as pipe:
@@ -100,10 +104,20 @@ class Recovery:
         return bool(self._promote([self._keys.job(job_id), self._keys.delayed], [job_id, *flattened(commands)]))
 
     def taken(self, queue: str) -> list[str]:
-        """Ids that workers took from `queue` and have not started. Raises: StoreUnavailable."""
+        """Ids that workers took from `queue` and have not started; what is no id is taken out.
+
+        Raises: StoreUnavailable.
+        """
+        key, ids = Queue(queue, self._client).intermediate_queue_key, []
         with errors_converted():
-            ids: Any = self._client.lrange(Queue(queue, self._client).intermediate_queue_key, 0, MOST_AT_A_TIME - 1)
-        return [each.decode() for each in ids]
+            entries: Any = self._client.lrange(key, 0, MOST_AT_A_TIME - 1)
+            for entry in entries:
+                job_id = as_id(entry)
+                if job_id is None:
+                    drop_entry(self._client, key, entry)
+                else:
+                    ids.append(job_id)
+        return ids
 
     def rescue(self, queue: str, job_id: str) -> bool:
         """Puts a job that was taken and not started back to the head of its queue. Raises: StoreUnavailable."""
@@ -111,43 +125,16 @@ class Recovery:
         names = [self._keys.job(job_id), lists.key, lists.intermediate_queue_key, Job.key_for(job_id)]
         return bool(self._rescue(names, [job_id]))
 
-    def orphans(self) -> list[str]:
-        """Active jobs that RQ knows nothing of, as after `rq empty`, or holds to be over; a hundred a call, in turn.
-
-        A worker of plain RQ that serves our queue cannot read our jobs and fails them, and RQ's tools can cancel one.
-
-        Raises: StoreUnavailable.
-        """
-        with errors_converted():
-            found: Any = self._client.zrange(self._keys.active, self._scan_from, self._scan_from + MOST_AT_A_TIME - 1)
-            ids = [each.decode() for each in found]
-            self._scan_from = self._scan_from + len(ids) if len(ids) == MOST_AT_A_TIME else 0
-            with self._client.pipeline(transaction=False) as pipe:
-                for job_id in ids:
-                    pipe.hget(Job.key_for(job_id), "status")
-                known = pipe.execute() if ids else []
-        return [job_id for job_id, status in zip(ids, known, strict=True) if status is None or status in OVER]
-
     def forget_expired(self) -> None:
         """Takes expired jobs out of the lists, those that expired first before the others. Raises: StoreUnavailable."""
         for _ in range(MOST_BATCHES):
             if not self._forget_expired([self._keys.expiring], [MOST_AT_A_TIME]):
                 break
 
-    def _rq_job(self, job_id: str) -> Job | None:
-        """RQ's part of a job, or None where there is none or it cannot be read."""
-        try:
-            job = Job.fetch(job_id, connection=self._client)
-        except NoSuchJobError:
-            return None
-        except ValueError as error:
-            log.warning("RQ's part of job %s cannot be read: %s", job_id, error)
-            return None
-        assert isinstance(job, Job)
-        return job
-
     def _rq_execution(self, held: Held) -> Execution:
         try:
             return Execution.fetch(held.execution, held.job.id, connection=self._client)
-        except ValueError:
+        except (ValueError, redis.ResponseError) as error:
+            if isinstance(error, redis.ResponseError) and not is_wrong_type(error):
+                raise
             return Execution(held.execution, held.job.id, connection=self._client)

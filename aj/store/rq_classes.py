@@ -12,12 +12,13 @@ from typing import Any, Protocol
 import redis
 import rq.job
 import rq.queue
+from rq.exceptions import DequeueTimeout, NoSuchJobError
 from rq.intermediate_queue import IntermediateQueue
 from rq.serializers import JSONSerializer
 from rq.utils import utcformat
 
 from aj.errors import AjError
-from aj.store.client import Pipeline
+from aj.store.client import Pipeline, is_wrong_type
 
 log = logging.getLogger("aj.store")
 MIN_REDIS = (6, 2, 0)
@@ -85,6 +86,18 @@ class Queue(rq.queue.Queue):
         super().__init__(name, connection=connection, **{**options, "job_class": Job, "serializer": JSONSerializer})
 
     @classmethod
+    def lmove(cls, connection: redis.Redis, queue_key: str, timeout: int | None) -> Any:
+        """Takes the next entry. One that is no text, of which RQ's worker would die, is taken out: none of ours is.
+
+        Raises: DequeueTimeout: there was none that can be a job.
+        """
+        found = super().lmove(connection, queue_key, timeout)
+        if found is not None and as_id(found[1]) is None:
+            drop_entry(connection, IntermediateQueue.get_intermediate_queue_key(queue_key), found[1])
+            raise DequeueTimeout(timeout, queue_key)
+        return found
+
+    @classmethod
     def _fetch_dequeued_job(
         cls, connection: redis.Redis, queue_key: str, job_id: str, *more: Any, **options: Any
     ) -> tuple[Job, Queue] | None:
@@ -94,11 +107,13 @@ class Queue(rq.queue.Queue):
         """
         try:
             found: Any = super()._fetch_dequeued_job(connection, queue_key, job_id, *more, **options)
-        except redis.RedisError:
-            raise
         except Exception as error:
+            if isinstance(error, redis.RedisError) and not is_wrong_type(error):
+                raise
             raise UnreadableJob(job_id) from error
         if found is None:
+            if connection.exists(Job.key_for(job_id)):
+                raise UnreadableJob(job_id)
             connection.lrem(IntermediateQueue.get_intermediate_queue_key(queue_key), 1, job_id)
         return found  # type: ignore[no-any-return]
 
@@ -109,3 +124,32 @@ class Queue(rq.queue.Queue):
     def get_redis_server_version(self) -> tuple[int, int, int]:
         """The least version that we accept. RQ would ask the server, one round trip more for each submission."""
         return MIN_REDIS
+
+
+def readable_job(job_id: str, connection: redis.Redis) -> Job | None:
+    """RQ's part of a job, or None where there is none or it cannot be read. Raises: redis.RedisError."""
+    try:
+        job = Job.fetch(job_id, connection=connection)
+    except NoSuchJobError:
+        return None
+    except Exception as error:
+        if isinstance(error, redis.RedisError) and not is_wrong_type(error):
+            raise
+        log.warning("RQ's part of job %s cannot be read: %s", job_id, type(error).__name__)
+        return None
+    assert isinstance(job, Job)
+    return job
+
+
+def as_id(entry: bytes) -> str | None:
+    """An entry of RQ's lists as text, or None where it is none and so no id that anybody gave."""
+    try:
+        return entry.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def drop_entry(connection: redis.Redis, key: str, entry: bytes) -> None:
+    """Takes an entry that is no id out of a list of RQ's."""
+    log.error("the entry %.100r of %s is no id of a job; it is taken out", entry, key)
+    connection.lrem(key, 1, entry)  # type: ignore[arg-type]

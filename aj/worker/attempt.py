@@ -25,7 +25,9 @@ log = logging.getLogger("aj.worker")
 
 # How long a finished outcome is held for a store that is away.
 END_FOR_S = 300.0
-START_FOR_S = 10.0
+# A start whose answer is lost may have been carried out: who gives up then loses a job that never ran. SIGTERM does not
+# end it sooner, as it does not end a job under way.
+START_FOR_S = END_FOR_S
 SILENT_FOR_S = 10.0
 RETRYABLE = frozenset({ErrorType.TASK_FAILED, ErrorType.TIMED_OUT, ErrorType.LOST})
 
@@ -75,12 +77,12 @@ class JobAttempt:
             self._silent_until_s = clock.monotonic_s() + SILENT_FOR_S
             log.warning("a progress report of job %s is lost: %s", self.claim.job_id, error)
 
-    def decide(self, outcome: Outcome) -> None:
+    def decide(self, outcome: Outcome, *, for_good: bool = False) -> None:
         """Notes how the try ended, and whether the job runs again (`retry_in_s`) or ends with it (None)."""
         assert self.job is not None
         self._outcome, self.retry_in_s = outcome, None
         task = self._registry.get(self.job.task)
-        if task is not None and outcome.kind in RETRYABLE:
+        if task is not None and outcome.kind in RETRYABLE and not for_good:
             self.retry_in_s = retry_delay_s(self.job.attempt, task.retries, task.retry_delays_s)
 
     def end(self, commands: list[tuple[Any, ...]]) -> None:

@@ -19,6 +19,7 @@ from aj.logs import about
 from aj.registry import Registry
 from aj.settings import Settings
 from aj.store import Claim, Fenced, Jobs, Recovery
+from aj.store.client import is_wrong_type
 from aj.store.recovery import Held
 from aj.worker.attempt import JobAttempt
 
@@ -44,7 +45,6 @@ class Sweep:
         self._in_touch_since_s = monotonic_s()
         self._looked_ms: int | None = None
         self._first_seen_s: dict[tuple[str, str], float] = {}
-        self._orphans: set[str] = set()
 
     def __call__(self, stop: threading.Event) -> None:
         """Works until `stop` is set."""
@@ -52,7 +52,8 @@ class Sweep:
             try:
                 self.once()
             except StoreUnavailable:
-                # Workers cannot have renewed their leases either: they get a whole lease to do so.
+                # Workers cannot have renewed their leases either, also where the store is only full or read-only:
+                # they get a whole lease to do so.
                 self._in_touch_since_s = monotonic_s() + INTERVAL_S
 
     def once(self) -> None:
@@ -67,10 +68,8 @@ class Sweep:
         for queue in self._settings.queues:
             self._rescue_stranded(queue)
         self._recovery.forget_expired()
-        found = set(self._recovery.orphans())
-        for job_id in found & self._orphans:
+        for job_id in self._recovery.orphans():
             self._one(self._end_orphan, job_id, trouble.now_ms)
-        self._orphans = found
 
     def _notice_a_gap(self, now_ms: int) -> None:
         """More time than usual went by on the store's clock: it hung or was set, or the host slept with all of us.
@@ -89,8 +88,10 @@ class Sweep:
                 see_to(job_id, now_ms)
             except Fenced:
                 log.debug("job %s: its worker lives, or another sweep was quicker", job_id)
-            except StoreUnavailable:
-                raise
+            except StoreUnavailable as error:
+                if not is_wrong_type(error.__cause__):
+                    raise
+                log.exception("job %s cannot be helped", job_id)
             except Exception:
                 log.exception("job %s cannot be helped", job_id)
 
@@ -105,13 +106,15 @@ class Sweep:
             return
         self._end(held, now_ms, Claim(job_id, held.execution, only_lapsed=True))
 
-    def _end(self, held: Held, now_ms: int, claim: Claim) -> None:
+    def _end(self, held: Held, now_ms: int, claim: Claim, *, is_orphan: bool = False) -> None:
+        """Without RQ's part, which has the parameters, a job cannot run again, whatever retries its task has."""
         attempt = JobAttempt(self._settings, self._registry, self._jobs, claim, self._host_of)
         attempt.hold(held.job, now_ms)
         outcome = Outcome.cancelled() if held.asked_to_stop else Outcome.lost()
-        attempt.decide(outcome)
+        rq_job = self._recovery.rq_job(held.job.id)
+        attempt.decide(outcome, for_good=is_orphan or rq_job is None)
         with attempt.in_log():
-            self._recovery.end_attempt(held, attempt, outcome.body.decode(), attempt.retry_in_s)
+            self._recovery.end_attempt(held, rq_job, attempt, outcome.body.decode(), attempt.retry_in_s)
             log.warning("job %s: nobody ran it any more", held.job.id)
             attempt.log_end()
 
@@ -129,7 +132,7 @@ class Sweep:
             del self._first_seen_s[key]
 
     def _end_orphan(self, job_id: str, now_ms: int) -> None:
-        """A queued job that is gone or over on RQ's side can never run. It was seen twice before it is judged."""
+        """A queued job that is gone or over on RQ's side can never run."""
         claim = Claim(job_id, uuid4().hex)
         job, _ = self._jobs.start(claim, self._settings.lease_s, [])
-        self._end(Held(job, claim.execution), now_ms, claim)
+        self._end(Held(job, claim.execution), now_ms, claim, is_orphan=True)

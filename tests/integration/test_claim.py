@@ -13,10 +13,12 @@ import rq
 from flask.testing import FlaskClient
 from rq.serializers import JSONSerializer
 
+from aj.store import Fenced, Keys
 from tests.conftest import Deployment
 from tests.support.deliveries import deliveries, message
-from tests.support.inside import our_hash, rq_hash, rq_key, rq_leftovers, starts
+from tests.support.inside import attempt_at, our_hash, rq_hash, rq_key, rq_leftovers, starts
 from tests.support.jobs import document, run, submit, work_off
+from tests.support.sweeping import lapse, make_sweep
 from tests.support.waiting import wait_until
 
 HOOK = "http://127.0.0.1:9/hook"
@@ -209,3 +211,28 @@ def assert_unavailable(deployment: Deployment, client: FlaskClient, job_id: str)
     assert len(deliveries(deployment)) == 1
     told = message(deployment, job_id)
     assert (told["type"], told["job_id"], told["error"]) == ("job.failed", job_id, found["error"])
+
+
+def test_a_start_that_is_repeated_late_begins_a_new_lease(deployment: Deployment, client: FlaskClient) -> None:
+    """Its first answer was lost and the store away for longer than the lease: the sweep finds a worker that lives."""
+    job_id = submit(client, n=3)
+    attempt = attempt_at(deployment, job_id, "one")
+    attempt.start([])
+    lapse(deployment)
+    attempt.start([])
+    make_sweep(deployment).once()
+    seen = document(client, job_id)
+    assert (seen["status"], seen["attempt"]) == ("running", 1)
+    deployment.redis.delete(Keys(deployment.settings.prefix).leases)
+
+
+def test_a_start_that_is_repeated_too_late_is_refused(deployment: Deployment, client: FlaskClient) -> None:
+    """A sweep has put the job back meanwhile: the next execution is another one."""
+    job_id = submit(client, task="try_again_at_once", fail=False)
+    attempt = attempt_at(deployment, job_id, "one")
+    attempt.start([])
+    lapse(deployment)
+    make_sweep(deployment).once()
+    with pytest.raises(Fenced):
+        attempt.start([])
+    assert document(client, job_id)["status"] == "queued"

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import pytest
+import redis
 
 import aj.clock
 import aj.store.client
@@ -246,6 +247,34 @@ def test_a_job_that_is_another_executions_is_not_waited_for(clock: Clock) -> Non
     with pytest.raises(Fenced):
         attempt.end([])
     assert clock.now_s == 1000
+
+
+@pytest.mark.parametrize("act", ["start", "end"])
+def test_a_store_that_is_away_for_minutes_is_waited_for(act: str, clock: Clock) -> None:
+    """A start whose answer was lost may have been carried out: the job is ours, and nobody else will run it."""
+    jobs, gave_up_s = FakeJobs(), clock.now_s + 240
+    attempt = started(jobs, Outcome.succeeded(b"25"))
+
+    def meet_fault() -> None:
+        if clock.now_s < gave_up_s:
+            raise away()
+
+    jobs._meet_fault = meet_fault  # type: ignore[method-assign]
+    getattr(attempt, act)([])
+    assert clock.now_s < gave_up_s + 3
+
+
+def test_keys_of_a_job_that_are_broken_are_not_waited_for() -> None:
+    """They stay so. The second try tells: the first may have done what matters before it met them."""
+    broken = away()
+    broken.__cause__ = redis.ResponseError("WRONGTYPE Operation against a key holding the wrong kind of value")
+    attempt = attempt_on(FakeJobs(faults=[broken]))
+    attempt.start([])
+    assert attempt.job == PLAIN
+    jobs = FakeJobs(faults=[broken] * 3)
+    with pytest.raises(StoreUnavailable):
+        attempt_on(jobs).start([])
+    assert len(jobs.faults) == 1
 
 
 def test_a_start_waits_for_a_store_that_is_away_and_not_for_a_fence() -> None:

@@ -15,7 +15,10 @@ if job[1] == 'queued' and job[2] ~= ARGV[1] and not is_delayed then
     local times = redis.call('HMGET', KEYS[1], 'queued_ms', 'created_ms', 'task')
     observe(KEYS[1], 'wait', times[3], now - tonumber(times[1] or times[2]))
     tell_change(KEYS[1])
-elseif not (job[1] == 'running' and job[2] == ARGV[1]) then
+elseif job[1] == 'running' and job[2] == ARGV[1] then
+    -- Its answer was lost, perhaps long ago; the lease counts from the one that arrives.
+    redis.call('ZADD', KEYS[2], now + tonumber(ARGV[3]), ARGV[2])
+else
     return false
 end
 local reply = redis.call('HGETALL', KEYS[1])
