@@ -5,6 +5,7 @@ They find what they work with in `app.extensions["aj"]`, where the blueprint put
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable, Mapping
 from io import BytesIO
 from typing import Any
@@ -107,8 +108,19 @@ def _wait_s() -> int | None:
 def _waited(job_id: str, is_as_wanted: Callable[[Job], bool]) -> tuple[Found | None, int | None]:
     """What there is after the wait that the caller prefers; None where it prefers none or there is no place."""
     wait_s = _wait_s()
-    found = current_api().waiting.until(job_id, is_as_wanted, wait_s) if wait_s else None
+    found = current_api().waiting.until(job_id, is_as_wanted, wait_s, _has_hung_up) if wait_s else None
     return found, wait_s
+
+
+def _has_hung_up() -> bool:
+    """Whether the client has closed its connection, as far as the server lets us see it."""
+    connection = request.environ.get("gunicorn.socket")
+    try:
+        return connection is not None and connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) == b""
+    except (BlockingIOError, InterruptedError, ValueError):  # nothing to read; or TLS, which takes no such wishes
+        return False
+    except OSError:
+        return True
 
 
 def _preferred(answer: Response, found: Found | None, wait_s: int | None) -> Response:

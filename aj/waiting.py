@@ -10,6 +10,8 @@ from aj.job import Job
 from aj.store import Changes, Found
 
 LONGEST_WAIT_S = 60
+# How often it is seen whether who waits is still there; the store is not asked for that.
+SEEN_TO_S = 1.0
 
 
 class Waiting:
@@ -20,10 +22,18 @@ class Waiting:
         self._places = threading.BoundedSemaphore(share)
         self._is_over = False
 
-    def until(self, job_id: str, is_as_wanted: Callable[[Job], bool], at_most_s: float) -> Found | None:
+    def until(
+        self,
+        job_id: str,
+        is_as_wanted: Callable[[Job], bool],
+        at_most_s: float,
+        nobody_waits: Callable[[], bool] = lambda: False,
+    ) -> Found | None:
         """What there is of the job once it is as wanted, or gone, or waiting is over, or after `at_most_s` seconds.
 
-        None, at once, where all places are taken. Raises: StoreUnavailable.
+        None, at once, where all places are taken. A place is free again when `nobody_waits` there any more.
+
+        Raises: StoreUnavailable.
         """
         if not self._places.acquire(blocking=False):
             return None
@@ -36,7 +46,12 @@ class Waiting:
                     left_s = deadline_s - monotonic_s()
                     if found.job is None or is_as_wanted(found.job) or left_s <= 0 or self._is_over:
                         return found
-                    changed.wait(left_s)
+                    while not changed.wait(min(left_s, SEEN_TO_S)):
+                        left_s = deadline_s - monotonic_s()
+                        if left_s <= 0:
+                            break
+                        if nobody_waits():
+                            return found
         finally:
             self._places.release()
 

@@ -49,6 +49,9 @@ class Held:
     def fileno(self) -> int:
         return self._connection.sock.fileno()
 
+    def hang_up(self) -> None:
+        self._connection.close()
+
     def is_answered(self) -> bool:
         return bool(select.select([self], [], [], 0)[0])
 
@@ -208,3 +211,19 @@ def test_a_server_that_stops_lets_those_who_wait_go(deployment: Deployment, fold
             (202, "queued")
         ] * 5
         assert server.process.wait(WAIT_S) == 0
+
+
+def test_who_hangs_up_gives_the_place_to_another(deployment: Deployment, folder: Path) -> None:
+    """Clients whose network breaks come again and again; each would hold a place for the whole of its wait."""
+    job_id = submit(deployment.client(), n=5)
+    env = {**deployment.env, "AJ_WEB_WORKERS": "1", "AJ_WEB_THREADS": "4"}
+    with running_api(env, folder) as (_, url):
+        wait = partial(Held, url, "GET", f"/jobs/{job_id}")
+        for each in hold(deployment, [wait] * 2):
+            each.hang_up()
+        hung_up_s = monotonic_s()
+        last = hold(deployment, [wait])[0]
+        assert monotonic_s() - hung_up_s < WAIT_S / 2, "long before their wait would have been over"
+        ended(deployment, job_id).end([])
+        answer, told = last.answer()
+        assert (told["status"], answer.headers["Preference-Applied"]) == ("succeeded", f"wait={WAIT_S}")
