@@ -11,11 +11,14 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
+import redis
 import requests
 
 from aj.local.embedded import KEEPER, is_kept
+from aj.local.server import url_of
 from tests.support.processes import Running, accepts, clean_env, free_port, running
 from tests.support.waiting import wait_until
 
@@ -271,6 +274,8 @@ def test_a_second_up_in_one_folder_is_refused_and_the_first_goes_on(tmp_path: Pa
 def test_the_store_is_started_again_under_all_of_it(tmp_path: Path) -> None:
     """The keeper was killed while a job ran: it is told, the job comes to its end, and stopping takes no patience."""
     with everything(tmp_path) as running_all:
+        # A process that comes up later starts the store as at any start, and has nothing to tell.
+        wait_until(lambda: all_at_work(url_of(tmp_path / ".aj")), WHOLE_S, "every part")
         job = running_all.submit_and_see_it_run(3)
         os.kill(int((tmp_path / ".aj" / KEEPER).read_text(encoding="ascii")), signal.SIGKILL)
 
@@ -306,6 +311,13 @@ def test_the_line_for_rq_works_wherever_the_user_stands(tmp_path: Path) -> None:
         shown = subprocess.run(["sh", "-c", found[1]], cwd="/", capture_output=True, text=True, timeout=30, check=False)
     assert (shown.returncode, shown.stderr) == (0, "")
     assert "1 worker" in shown.stdout
+
+
+def all_at_work(url: str) -> bool:
+    """Whether the sweep has looked at RQ's lists, and the deliverer listens for news."""
+    store: Any = redis.Redis.from_url(url)
+    with store:
+        return "cmdstat_lrange" in store.info("commandstats") and bool(store.pubsub_numsub("aj:out:news")[0][1])
 
 
 def command_of(pid: int) -> str:

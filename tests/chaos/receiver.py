@@ -36,7 +36,11 @@ def serve(address: str, notes: Notes, chance: random.Random) -> None:
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            length = int(self.headers.get("Content-Length", 0))
+            body = self.rfile.read(length)
+            if len(body) < length:  # its sender was killed in the middle of it
+                self.close_connection = True
+                return
             headers = {name.lower(): value for name, value in self.headers.items()}
             notes.write(
                 "webhook",
