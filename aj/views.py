@@ -13,7 +13,7 @@ from typing import Any
 from flask import Response, g, request, url_for
 
 from aj.access import caller_of
-from aj.answers import conditional, current_api, document, found_job, json_answer, retry_after
+from aj.answers import conditional, current_api, document, found_job, json_answer, retry_after, uncached
 from aj.body import parse_object, read_body
 from aj.errors import NotPossible, StillActive, StoreUnavailable, UnsupportedMedia
 from aj.headers import TRACE_HEADER, idempotency_key, preferred_wait_s, traceparent
@@ -53,7 +53,7 @@ def submit_job() -> Response:
         answer.headers["Location"] = url_for(".status", job_id=accepted.job_id)
         outlook = accepted.outlook if found is None else found.outlook
         answer.headers["Retry-After"] = retry_after(outlook, accepted.result_ttl_s)
-        answer.headers["Cache-Control"] = "no-store"
+        uncached(answer)
     if accepted.quota is not None:
         answer.headers.update(accepted.quota.fields())
     if accepted.replayed:

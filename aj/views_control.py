@@ -36,8 +36,7 @@ def delete_job(job_id: str) -> Response:
 def list_jobs() -> Response:
     page = current_api().control.page(*_query())
     documents = b", ".join(join_members(job.members()) for job in page.jobs)
-    answer = json_answer(b'{"jobs": [' + documents + b"]}", 200)
-    answer.headers["Cache-Control"] = "no-store"
+    answer = uncached(json_answer(b'{"jobs": [' + documents + b"]}", 200))
     if page.next_id is not None:
         kept = {name: value for name, value in request.args.items() if name in ("status", "task", "limit")}
         query = urlencode({**kept, "cursor": page.next_id})

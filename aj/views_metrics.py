@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from flask import Response, request
 from werkzeug.exceptions import NotFound
 
-from aj.answers import current_api
+from aj.answers import current_api, uncached
 from aj.errors import StoreUnavailable
 from aj.job import CallbackState, ErrorType, Status
 from aj.store import BOUNDS_S, Reading
@@ -41,9 +41,7 @@ def metrics() -> Response:
     encode, media_type = choose_encoder(request.headers.get("Accept", ""))
     registry = CollectorRegistry()
     registry.register(Exposition(reading, api.task_names))
-    answer = Response(encode(registry), content_type=media_type)
-    answer.headers["Cache-Control"] = "no-store"
-    return answer
+    return uncached(Response(encode(registry), content_type=media_type))
 
 
 class Exposition(Collector):

@@ -5,7 +5,6 @@ All of it stands in the store, so that every process of every host tells the sam
 
 from __future__ import annotations
 
-import logging
 import os
 import threading
 from collections import Counter
@@ -19,8 +18,6 @@ from aj.store.client import Client, errors_converted
 from aj.store.keys import Keys
 from aj.store.rq_classes import Queue
 from aj.store.scripts import Script
-
-log = logging.getLogger("aj.store")
 
 # What is counted without asking the store is held for so long, so that a flood of refusals costs it little.
 HELD_S = 1.0

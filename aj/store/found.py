@@ -63,11 +63,9 @@ def end_of(ended: Job) -> str:
     return str(json.loads(ended.outcome or b"{}")["type"]) if ended.status is Status.FAILED else str(ended.status)
 
 
-def length_of(ended: Job) -> bytes:
-    """How long the last attempt of an ended job ran, packed; empty where that tells nothing of others."""
-    if ended.started_ms is None or ended.ended_ms is None:
-        return b""
-    if end_of(ended) in UNTYPICAL:
+def length_of(ended: Job, end: str) -> bytes:
+    """How long the last attempt of a job that ended so ran, packed; empty where that tells nothing of others."""
+    if ended.started_ms is None or ended.ended_ms is None or end in UNTYPICAL:
         return b""
     return packed((ended.ended_ms - ended.started_ms) / 1000)
 

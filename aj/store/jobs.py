@@ -257,12 +257,12 @@ def end_of_job(
     keys: Keys, claim: Claim, ended: Job, ttls_s: tuple[int, int], webhook: Webhook | None
 ) -> tuple[list[str], list[Any]]:
     """KEYS and ARGV of `end_job.lua`, RQ's commands still to come."""
-    host = webhook.host if webhook else ""
+    host, end = webhook.host if webhook else "", end_of(ended)
     names = [keys.job(ended.id), keys.leases, keys.tombstone(ended.id), keys.delivery(ended.id)]
     names += [keys.hosts, keys.due(host), keys.pending]
     words: list[Any] = [*claim.words, ended.status, ended.outcome, ended.ended_ms, *ttls_s]
     words += [webhook.body, host, webhook.due_ms] if webhook else ["", "", 0]
-    return names, [*words, keys.news, length_of(ended), end_of(ended)]
+    return names, [*words, keys.news, length_of(ended, end), end]
 
 
 def _refuse_fenced(verdict: bytes, claim: Claim) -> None:

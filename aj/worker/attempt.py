@@ -1,7 +1,7 @@
 """One try to run a job, as RQ's job class sees it: start it in the store, end it there with its webhook.
 
 RQ's commands come along and are sent in the same atomic step. Holds the state of this try and nothing longer.
-Whoever holds the claim uses it: the worker, its work-horse after the fork, or the sweep for a job that was lost.
+Whoever holds the claim uses it: the worker, or the sweep for a job that was lost.
 """
 
 from __future__ import annotations

@@ -26,12 +26,13 @@ FIRST_NAP_S = 0.001
 class WorkHorse:
     """A child process that is there until it is dismissed, or dies.
 
-    `live` is what it does with its end of the line and the worker's pid; it never returns.
+    `live` is what it does with its end of the line and the worker's pid; it never returns. `has_begun` says whether it
+    has taken up its last order: what it was ordered and did not begin, another one may run.
     """
 
     def __init__(self, live: Callable[[Line, int], NoReturn]) -> None:
         self._line, theirs = Line.pair()
-        self.runs, self._has_begun, self._is_fit, self._nap_s = 0, False, True, FIRST_NAP_S
+        self.runs, self.has_begun, self._is_fit, self._nap_s = 0, False, True, FIRST_NAP_S
         worker_pid = os.getpid()
         self.pid = os.fork()
         if self.pid == 0:
@@ -48,18 +49,13 @@ class WorkHorse:
             self._end.detach()
         return self._end.alive
 
-    @property
-    def has_begun(self) -> bool:
-        """Whether it has taken up its last order: what it was ordered and did not begin, another one may run."""
-        return self._has_begun
-
     def is_fit(self, most_runs: int) -> bool:
         """Whether it can be given another job."""
         return self._is_fit and self.runs < most_runs and self.lives
 
     def order(self, order: Order) -> None:
         self.runs += 1
-        self._has_begun = False
+        self.has_begun = False
         self._line.say(ORDER, order.packed())
 
     def outcome(self, at_most_s: float, report_progress: Callable[[bytes], None]) -> Outcome | None:
@@ -69,7 +65,7 @@ class WorkHorse:
             select.select([], [], [], min(self._nap_s, at_most_s))
             self._nap_s *= 2
         for kind, body in self._line.hear(at_most_s):
-            self._has_begun = self._has_begun or kind == BEGUN
+            self.has_begun = self.has_begun or kind == BEGUN
             if kind == PROGRESS:
                 report_progress(body)
             elif kind == ENDED:

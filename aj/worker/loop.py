@@ -75,10 +75,6 @@ class WorkLoop(RqWorker):
         """Sees to a job of which RQ's part is broken."""
         raise NotImplementedError
 
-    def dismiss_horse(self) -> None:
-        """Ends the work-horse, if there is one, which has nothing to do."""
-        raise NotImplementedError
-
     def run(self) -> None:
         """Works until a signal asks it to stop; a job under way then comes to its end first.
 
@@ -98,7 +94,6 @@ class WorkLoop(RqWorker):
                 log.warning("the store cannot be used (%s); trying again in %.1f s", error, pause_s)
                 self._stopping.wait(pause_s)
                 pause_s = min(LONGEST_PAUSE_S, pause_s * 2)
-        self.dismiss_horse()
         if born:
             self._leave()
 

@@ -66,6 +66,13 @@ class Worker(WorkLoop):
         self._asked_to_stop = False
         super().__init__(queue, client, settings.result_ttl_s, settings.prefix)
 
+    def run(self) -> None:
+        """Works until a signal asks it to stop; no work-horse stays behind. Raises: SettingsError."""
+        try:
+            super().run()
+        finally:
+            self.dismiss_horse()
+
     def execute_job(self, job: Job, queue: Queue) -> None:
         """Takes the job, has a work-horse run it, and sees to it that it ends with an outcome."""
         readable = job.make_readable()
