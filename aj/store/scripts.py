@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from importlib.resources import files
 from typing import Any
 
+from redis.exceptions import NoScriptError
+
 from aj.store.client import Client, Pipeline, errors_converted
 
 Word = bytes | str | int | float
@@ -17,13 +19,17 @@ class Script:
     def __init__(self, client: Client, *pieces: str) -> None:
         folder = files("aj.store").joinpath("lua")
         text = "\n".join(folder.joinpath(f"{piece}.lua").read_text("utf-8") for piece in ("common", *pieces))
-        self._script = client.register_script(text)
-        self._breaker = client.breaker
+        self._client, self._script = client, client.register_script(text)
 
     def __call__(self, keys: Sequence[str], args: Sequence[Word]) -> Any:
         """The script's reply. Raises: StoreUnavailable: the store cannot be used."""
-        with errors_converted(self._breaker):
-            return self._script(keys=keys, args=args)
+        with errors_converted(self._client.breaker):
+            call = ("EVALSHA", self._script.sha, len(keys), *keys, *args)
+            try:
+                return self._client.call(*call)
+            except NoScriptError:  # a store that is new, or was emptied
+                self._client.script_load(self._script.script)
+                return self._client.call(*call)
 
     def put_into(self, pipe: Pipeline, keys: Sequence[str]) -> None:
         """Has a pipeline load and call it: two replies. In a pipeline nobody can teach a script that is not known."""
