@@ -6,20 +6,23 @@ than all the rest of a submission. Holds words and sends nothing.
 
 from __future__ import annotations
 
+import json
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from rq.serializers import JSONSerializer
-from rq.utils import now, utcformat
 
 from aj.job import new_job_id
 from aj.store.client import Client, commands_of
 from aj.store.rq_classes import Job, Queue
-from aj.store.scripts import Word, flattened
+from aj.store.scripts import Word
 
-FILLED = {"data": "data", "created_at": "now", "enqueued_at": "now"}
+# Where `submit.lua` finds the words that differ from job to job, counted from 1.
+ID, KEY, DATA, NOW = 1, 12, 13, 14
+FILLED = {"data": DATA, "created_at": NOW, "enqueued_at": NOW}
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,33 +36,30 @@ class Kind:
 
 
 class Enqueue:
-    """RQ's commands for jobs of one kind."""
+    """RQ's commands for jobs of one kind.
+
+    `commands` is JSON, the queue push last: each command a list of its words, with a number in the place of a word
+    that differs from job to job. Called it gives those words for one job, from the one at `KEY` on.
+    """
 
     def __init__(self, client: Client, kind: Kind) -> None:
+        self._name = kind.name
         mark = new_job_id(0)  # a fresh one, which is nothing else's name
-        self._name, commands = kind.name, _commands(client, kind, mark)
-        self._words, marked = flattened(commands), {mark: "id", Job.key_for(mark): "key"}
-        self._slots: list[tuple[int, str]] = []
-        at = 0
-        for command in commands:
-            at += 1  # the count of the words
-            self._slots += [(at + place, slot) for place, slot in enumerate(map(marked.get, command)) if slot]
-            if command[0] == "HSET":
-                names = command[2::2]
-                self._slots += [
-                    (at + 3 + 2 * place, FILLED[each]) for place, each in enumerate(names) if each in FILLED
-                ]
-            at += len(command)
+        self.commands = json.dumps([_with_gaps(command, mark) for command in _commands(client, kind, mark)])
 
     def __call__(self, job_id: str, params: Mapping[str, Any]) -> list[Word]:
-        """The commands for one job as a script takes them; the queue push comes last."""
         payload = JSONSerializer.dumps((self._name, None, [], dict(params)))  # type: ignore[no-untyped-call]
-        fills: dict[str, Word] = {"id": job_id, "key": Job.key_for(job_id), "data": zlib.compress(payload)}
-        fills["now"] = utcformat(now())
-        words = self._words.copy()
-        for at, slot in self._slots:
-            words[at] = fills[slot]
-        return words
+        now = datetime.now(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
+        return [Job.key_for(job_id), zlib.compress(payload), now]
+
+
+def _with_gaps(command: tuple[Any, ...], mark: str) -> list[Any]:
+    marked = {mark: ID, Job.key_for(mark): KEY}
+    words = [str(word) if isinstance(word, int) else marked.get(word, word) for word in command]
+    if command[0] == "HSET":
+        for at, name in enumerate(command[2::2]):
+            words[3 + 2 * at] = FILLED.get(name, words[3 + 2 * at])
+    return words
 
 
 def _commands(client: Client, kind: Kind, job_id: str) -> list[tuple[Any, ...]]:

@@ -135,9 +135,7 @@ class Jobs:
 
     def submit(self, job_id: str, submission: Submission, place: Place, key: Key | None) -> Answer:
         """Accepts a submission in one round trip, or tells why not. Raises: StoreUnavailable."""
-        fields: list[Any] = ["status", Status.QUEUED, "task", submission.task, "queue", place.queue]
-        if submission.owner:
-            fields += ["owner", submission.owner]
+        fields: list[Word] = ["owner", submission.owner] if submission.owner else []
         if submission.callback_url is not None:
             fields += ["callback_url", submission.callback_url]
         if submission.metadata is not None:
@@ -151,10 +149,11 @@ class Jobs:
         keys += [WORKERS_BY_QUEUE_KEY % place.queue, self._keys.rate(submission.owner)]
         if key is not None:
             keys.append(self._keys.idempotency(submission.owner, key.text))
-        args: list[Any] = [job_id, submission.fingerprint, key.ttl_s if key else 0, place.max_queued]
+        args: list[Word] = [job_id, submission.fingerprint, key.ttl_s if key else 0, place.max_queued]
         args += [self._latest_ms(), *((place.rate.count, place.rate.window_s) if place.rate else (0, 0))]
-        args += [len(fields), *fields]
-        args += self._enqueue(submission.task, place)(job_id, submission.params)
+        args += [submission.owner, place.queue, submission.task]
+        enqueue = self._enqueue(submission.task, place)
+        args += [enqueue.commands, *enqueue(job_id, submission.params), *fields]
         asked_ms = clock.now_ms()
         verdict, standing_id, now_ms, left, *about_pace = self._submit(keys, args)
         answered_ms = clock.now_ms()

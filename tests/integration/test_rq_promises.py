@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import pickle
 import re
 import zlib
@@ -19,7 +20,7 @@ from rq.serializers import JSONSerializer
 from aj.job import new_job_id
 from aj.store import Place, connect
 from aj.store.client import commands_of
-from aj.store.enqueue import Enqueue, Kind
+from aj.store.enqueue import ID, KEY, NOW, Enqueue, Kind
 from aj.store.rq_classes import Job, Queue
 from tests.conftest import Deployment
 from tests.support.jobs import document, run, submit, work_off
@@ -34,13 +35,9 @@ KIND = Kind("q:x", "aj:square", timeout_s=7, result_ttl_s=70)
 
 def enqueue_commands(kind: Kind, job_id: str, params: dict[str, Any]) -> list[list[Any]]:
     """What our submission would send, made with a client that cannot send anything."""
-    words, commands = Enqueue(connect(NOWHERE), kind)(job_id, params), []
-    while words:
-        count = words[0]
-        assert isinstance(count, int)
-        commands.append(words[1 : count + 1])
-        words = words[count + 1 :]
-    return commands
+    enqueue = Enqueue(connect(NOWHERE), kind)
+    filled = dict(zip((ID, *range(KEY, NOW + 1)), (job_id, *enqueue(job_id, params)), strict=True))
+    return [[filled.get(word, word) for word in command] for command in json.loads(enqueue.commands)]
 
 
 def test_nothing_is_sent_while_rq_makes_its_commands() -> None:
@@ -86,6 +83,8 @@ def test_what_is_filled_in_is_what_rq_would_have_made(kind: Kind, params: dict[s
         )
         fresh = [list(words) for words in commands_of(pipe)]
     filled = enqueue_commands(kind, job_id, params)
+    for command in fresh:
+        command[:] = [str(word) if isinstance(word, int) else word for word in command]  # as they are sent
     for command in (*fresh, *filled):
         for field in ("created_at", "enqueued_at"):
             if command[0] == "HSET" and field in command[2::2]:

@@ -10,10 +10,9 @@ local function list_key(job_key, name, owner)
     return prefix .. ':' .. name .. (owner and owner ~= '' and ':' .. owner or '')
 end
 
-local function list_active(job_key, job_id)
-    local owner = redis.call('HGET', job_key, 'owner')
+local function list_active(job_key, job_id, owner)
     redis.call('ZADD', list_key(job_key, 'active'), 0, job_id)
-    if owner then
+    if owner ~= '' then
         redis.call('ZADD', list_key(job_key, 'active', owner), 0, job_id)
     end
 end

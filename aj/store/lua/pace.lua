@@ -12,18 +12,26 @@ local function pace_key(job_key, kind, name)
     return string.match(job_key, '^(.*):job:') .. ':pace:' .. kind .. ':' .. name
 end
 
--- A job joins the end of its queue. For another attempt it notes since when it waits, which is not since its submission.
-local function join_line(job_key)
-    local job = redis.call('HMGET', job_key, 'queue', 'attempt', 'task')
+-- The number of a job that joins the end of a queue.
+local function number_in_line(job_key, queue)
+    local line = pace_key(job_key, 'line', queue)
+    local number = redis.call('HINCRBY', line, 'given', 1)
+    redis.call('EXPIRE', line, PACE_LIFE_S)
+    return number
+end
+
+local function known_runs(job_key, task)
+    return redis.call('STRLEN', pace_key(job_key, 'task', task)) / 2
+end
+
+-- A job joins its queue again. It notes since when it waits, which is not since its submission.
+local function rejoin_line(job_key)
+    local job = redis.call('HMGET', job_key, 'queue', 'task')
     if job[1] then
-        local line = pace_key(job_key, 'line', job[1])
-        redis.call('HSET', job_key, 'number', redis.call('HINCRBY', line, 'given', 1))
-        redis.call('HSETNX', job_key, 'known', redis.call('STRLEN', pace_key(job_key, 'task', job[3])) / 2)
-        redis.call('EXPIRE', line, PACE_LIFE_S)
+        redis.call('HSET', job_key, 'number', number_in_line(job_key, job[1]))
+        redis.call('HSETNX', job_key, 'known', known_runs(job_key, job[2]))
     end
-    if job[2] then
-        redis.call('HSET', job_key, 'queued_ms', now_ms())
-    end
+    redis.call('HSET', job_key, 'queued_ms', now_ms())
 end
 
 -- A job starts. One that was put back to the head does not take the queue back with it.
@@ -52,11 +60,10 @@ end
 
 -- What a caller may expect of an active job: {jobs before it in its queue or -1, ms until its next attempt is due,
 -- living workers of its queue, jobs of its queue that run, runs of its task that were known at first or -1, lengths of
--- its queue, lengths of its task}. The number of a cancelled job counts until a later job starts; the length of the
--- queue bounds what that can be. In `wip`, RQ's registry of what runs, each entry has a score, in seconds, after which
--- nobody vouches for it.
-local function outlook(job_key, job_id, queue_list, workers, wip, delayed)
-    local job = redis.call('HMGET', job_key, 'status', 'queue', 'number', 'task', 'known')
+-- its queue, lengths of its task}. `job` is {status, queue, number, task, known} from its hash. The number of a cancelled
+-- job counts until a later job starts; the length of the queue bounds what that can be. In `wip`, RQ's registry of what
+-- runs, each entry has a score, in seconds, after which nobody vouches for it.
+local function outlook(job_key, job_id, job, queue_list, workers, wip, delayed)
     local ahead, due_in_ms = -1, 0
     if job[1] == 'queued' and job[3] then
         local started = tonumber(redis.call('HGET', pace_key(job_key, 'line', job[2]), 'started') or 0)

@@ -6,5 +6,5 @@ if redis.call('ZREM', KEYS[2], ARGV[1]) == 0 or redis.call('HGET', KEYS[1], 'sta
     return 0
 end
 run_commands(2)
-join_line(KEYS[1])
+rejoin_line(KEYS[1])
 return 1

@@ -18,7 +18,7 @@ if tonumber(ARGV[4]) > 0 then
     redis.call('ZADD', KEYS[3], now_ms() + tonumber(ARGV[4]), ARGV[2])
     redis.call('HDEL', KEYS[1], 'number')
 else
-    join_line(KEYS[1])
+    rejoin_line(KEYS[1])
 end
 run_commands(5)
 tell_change(KEYS[1])
