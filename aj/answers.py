@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from hashlib import blake2b
 
 from flask import Response, current_app, g, request
 from werkzeug.exceptions import PreconditionFailed
@@ -12,7 +11,7 @@ from werkzeug.exceptions import PreconditionFailed
 from aj import clock
 from aj.cancel import Cancel
 from aj.errors import JobDeleted, JobGone, JobUnknown
-from aj.job import is_job_id
+from aj.job import digest, is_job_id
 from aj.pace import Outlook
 from aj.settings import Settings
 from aj.store import Control, Figures, Found
@@ -20,6 +19,7 @@ from aj.submit import Submit
 from aj.waiting import Waiting
 
 EXTENSION = "aj"
+CONDITIONS = ("HTTP_IF_MATCH", "HTTP_IF_NONE_MATCH")
 UNKNOWN = "No job has this id, or it ended so long ago that nothing is known of it."
 
 
@@ -68,14 +68,15 @@ def known_job(found: Found) -> Found:
 
 
 def document(found: Found) -> Response:
-    assert found.job is not None
-    answer = json_answer(found.job.document(), 200)
-    answer.headers["Cache-Control"] = "no-cache"
+    job, outlook = found.job, found.outlook
+    assert job is not None
+    if job.status.is_final:
+        shown = job.document()
+        return json_answer(shown, 200, {"Cache-Control": "no-cache", "ETag": f'"{digest(shown)}"'})
     # Weak while the job is active, since the estimates in its document move and the tag does not.
-    answer.set_etag(found.job.etag(), weak=not found.job.status.is_final)
-    if not found.job.status.is_final:
-        answer.headers["Retry-After"] = retry_after(found.outlook, found.job.result_ttl_s)
-    return answer
+    headers = {"Cache-Control": "no-cache", "ETag": f'W/"{job.etag()}"'}
+    headers["Retry-After"] = retry_after(outlook, job.result_ttl_s)
+    return json_answer(job.document(outlook.position, outlook.eta_s), 200, headers)
 
 
 def retry_after(outlook: Outlook, result_ttl_s: int | None) -> str:
@@ -86,10 +87,10 @@ def retry_after(outlook: Outlook, result_ttl_s: int | None) -> str:
 
 def conditional(answer: Response) -> Response:
     """The answer, or that the caller has it already. Source: RFC 9110 section 13."""
+    if not any(name in request.environ for name in CONDITIONS):
+        return answer
     etag, is_weak = answer.get_etag()
-    if etag is None:
-        etag = blake2b(answer.get_data(), digest_size=16).hexdigest()
-        answer.set_etag(etag)
+    assert etag is not None
     matches = not is_weak and request.if_match.contains(etag)
     if request.headers.get("If-Match", "*").strip() != "*" and not matches:
         raise PreconditionFailed("What is there is not what If-Match names.")
@@ -105,5 +106,5 @@ def uncached(answer: Response) -> Response:
     return answer
 
 
-def json_answer(document: bytes, status: int) -> Response:
-    return Response(document, status=status, content_type="application/json")
+def json_answer(document: bytes, status: int, headers: Mapping[str, str] | None = None) -> Response:
+    return Response(document, status, headers, content_type="application/json")

@@ -70,7 +70,8 @@ def parse_object(body: bytes) -> dict[str, Any]:
     _refuse_deep_nesting(text)
     try:
         value = _READER.decode(text)
-        json.dumps(value, ensure_ascii=False).encode("utf-8")
+        if "\\u" in text:  # the only way in which half a pair gets into what was UTF-8
+            json.dumps(value, ensure_ascii=False).encode("utf-8")
     except UnicodeEncodeError:
         raise Malformed("The body holds half of a surrogate pair, which is no character.") from None
     except ValueError as error:

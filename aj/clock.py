@@ -24,4 +24,4 @@ def monotonic_s() -> float:
 def rfc3339(at_ms: int) -> str:
     """`at_ms` as RFC 3339 in UTC with milliseconds, such as `2026-11-29T15:00:00.123Z`."""
     seconds, ms = divmod(at_ms, 1000)
-    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{ms:03d}Z"
+    return f"{datetime.fromtimestamp(seconds, UTC).isoformat()[:19]}.{ms:03d}Z"

@@ -10,7 +10,6 @@ import hashlib
 import json
 import os
 import re
-import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -102,6 +101,9 @@ class Outcome:
         return cls.failed(ErrorType.CANCELLED, "The job was cancelled before its task had ended.")
 
 
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
+
+
 @dataclass(frozen=True, slots=True)
 class Submission:
     """What a caller asked for, as validated. `params` and `metadata` hold JSON values.
@@ -121,8 +123,7 @@ class Submission:
     def fingerprint(self) -> str:
         """One digest per payload, whatever the order of members, the white space or the defaults left out."""
         payload = [self.task, self.params, self.callback_url, self.metadata]
-        text = json.dumps(payload, sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(text.encode("ascii")).hexdigest()
+        return hashlib.sha256(_CANONICAL.encode(payload).encode("ascii")).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,8 +141,6 @@ class Job:
     ended_ms: int | None = None
     expires_ms: int | None = None
     attempt: int = 0
-    position: int | None = None
-    eta_s: int | None = None
     metadata: bytes | None = None
     progress: bytes | None = None
     outcome: bytes | None = None
@@ -156,29 +155,32 @@ class Job:
         expires_ms = ended_ms + result_ttl_s * 1000
         return replace(self, status=outcome.status, outcome=outcome.body, ended_ms=ended_ms, expires_ms=expires_ms)
 
-    def document(self) -> bytes:
-        """The JSON document of this job.
+    def document(self, position: int | None = None, eta_s: int | None = None) -> bytes:
+        """The JSON document of this job, with what is estimated of it at the moment.
 
         `result` is there exactly when it succeeded, `error` exactly when it failed.
         """
-        return join_members(self.members())
+        members = self.members()
+        members += [("position", b"%d" % position)] if position is not None else []
+        members += [("eta_s", b"%d" % eta_s)] if eta_s is not None else []
+        return join_members(members)
 
     def etag(self) -> str:
         """A digest that moves when the document does, its estimates left out: they move all the time."""
-        lasting = replace(self, position=None, eta_s=None).document()
-        return hashlib.blake2b(lasting, digest_size=16).hexdigest()
+        return digest(self.document())
 
     def members(self) -> list[tuple[str, bytes]]:
-        """The document's members in their order, each with its JSON."""
-        timed = (("created_at", self.created_ms), ("started_at", self.started_ms), ("ended_at", self.ended_ms))
-        members = [("job_id", quoted(self.id)), ("status", quoted(self.status)), ("task", quoted(self.task))]
+        """The document's members in their order, each with its JSON; estimates are none of them."""
+        members = [("job_id", _quoted(self.id)), ("status", _quoted(self.status)), ("task", _quoted(self.task))]
         members += [("metadata", self.metadata)] if self.metadata is not None else []
-        members += [(name, quoted(rfc3339(at_ms))) for name, at_ms in timed if at_ms is not None]
-        if self.expires_ms is not None:
-            members.append(("expires_at", quoted(rfc3339(self.expires_ms))))
+        for name, at_ms in (
+            ("created_at", self.created_ms),
+            ("started_at", self.started_ms),
+            ("ended_at", self.ended_ms),
+            ("expires_at", self.expires_ms),
+        ):
+            members += [(name, _quoted(rfc3339(at_ms)))] if at_ms is not None else []
         members += [("attempt", b"%d" % self.attempt)] if self.attempt else []
-        members += [("position", b"%d" % self.position)] if self.position is not None else []
-        members += [("eta_s", b"%d" % self.eta_s)] if self.eta_s is not None else []
         members += [("progress", self.progress)] if self.progress is not None else []
         if self.outcome is not None:
             members.append(("result" if self.status is Status.SUCCEEDED else "error", self.outcome))
@@ -210,12 +212,25 @@ def to_json(value: Any) -> bytes:
     Raises: ValueError (NaN, Infinity, a circle, a lone surrogate, an integer beyond Python's digit limit),
     TypeError (no JSON type), RecursionError (nesting).
     """
-    return json.dumps(value, allow_nan=False, ensure_ascii=False).encode("utf-8")
+    return _ENCODER.encode(value).encode("utf-8")
+
+
+_ENCODER = json.JSONEncoder(allow_nan=False, ensure_ascii=False)
 
 
 def quoted(text: str) -> bytes:
     """`text` as a JSON string."""
     return to_json(str(text))
+
+
+def _quoted(word: str) -> bytes:
+    """An id, a word of ours, a time or the name of a task as a JSON string: none of their characters is escaped."""
+    return b'"%s"' % word.encode("ascii")
+
+
+def digest(document: bytes) -> str:
+    """What an entity tag says of a document."""
+    return hashlib.blake2b(document, digest_size=16).hexdigest()
 
 
 def join_members(members: list[tuple[str, bytes]]) -> bytes:
@@ -236,7 +251,8 @@ def new_job_id(at_ms: int) -> str:
     value = (at_ms & (2**48 - 1)) << 80 | random_bits
     value = value & ~(0xF << 76) | 7 << 76
     value = value & ~(0x3 << 62) | 2 << 62
-    return str(uuid.UUID(int=value))
+    digits = f"{value:032x}"
+    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
 def is_job_id(text: str) -> bool:

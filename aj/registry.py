@@ -33,6 +33,8 @@ RETRY_DELAYS_S = (1.0, 5.0, 30.0, 120.0, 600.0)
 _MARK = "__aj_task__"
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,100}")
 _NOT_PLAIN = (inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction)
+# Values of these have one JSON form, which holds no set.
+_PLAIN = frozenset((str, int, float, bool, type(None)))
 _CONFIG = pydantic.ConfigDict(extra="forbid", allow_inf_nan=False)
 
 
@@ -87,8 +89,11 @@ class Task:
         """
         try:
             model = _checked(self.params, to_json(dict(members)))
-            dumped: dict[str, Any] = _sets_in_order(model.model_dump(), model.model_dump(mode="json", by_alias=True))
-            return dumped
+            dumped: dict[str, Any] = model.model_dump(mode="json", by_alias=True)
+            if all(type(each) in _PLAIN for each in model.__dict__.values()):
+                return dumped
+            in_order: dict[str, Any] = _sets_in_order(model.model_dump(), dumped)
+            return in_order
         except pydantic.ValidationError as error:
             raise Invalid(f"The parameters do not fit the task {self.name!r}.", _field_errors(error)) from None
         except PydanticSerializationError as error:

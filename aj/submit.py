@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from aj import clock
@@ -57,8 +57,7 @@ class Submit:
 
         Raises: Invalid, KeyReused, RateExceeded, QueueFull, StoreUnavailable.
         """
-        submission, task = self._validated(members, owner)
-        submission = replace(submission, traceparent=traceparent)
+        submission, task = self._validated(members, owner, traceparent)
         place = Place(
             queue=task.queue or self.settings.queues[0],
             timeout_s=task.timeout_s or self.settings.job_timeout_s,
@@ -86,7 +85,7 @@ class Submit:
         _log(submission, accepted)
         return accepted
 
-    def _validated(self, members: Mapping[str, Any], owner: str) -> tuple[Submission, Task]:
+    def _validated(self, members: Mapping[str, Any], owner: str, traceparent: str | None) -> tuple[Submission, Task]:
         ours = {name: members.get(name) for name in RESERVED}
         task = self._task(ours["task"])
         errors = [*_metadata_errors(ours["metadata"]), *self._callback_errors(ours["callback_url"])]
@@ -99,7 +98,7 @@ class Submit:
                 raise
         if errors:
             raise Invalid(f"The submission does not fit the task {task.name!r}.", tuple(errors))
-        return Submission(task.name, params, ours["callback_url"], ours["metadata"], owner), task
+        return Submission(task.name, params, ours["callback_url"], ours["metadata"], owner, traceparent), task
 
     def _task(self, name: Any) -> Task:
         if name is None:

@@ -17,7 +17,7 @@ from aj.answers import conditional, current_api, document, found_job, json_answe
 from aj.body import parse_object, read_body
 from aj.errors import NotPossible, StillActive, StoreUnavailable, UnsupportedMedia
 from aj.headers import TRACE_HEADER, idempotency_key, preferred_wait_s, traceparent
-from aj.job import Job, Status, to_json
+from aj.job import Job, Status, digest, to_json
 from aj.store import Found
 from aj.waiting import LONGEST_WAIT_S
 
@@ -96,9 +96,8 @@ def job_result(job_id: str) -> Response:
         raise StillActive("The job has not ended; ask for its status, which says when to ask again.")
     if job.status is not Status.SUCCEEDED or job.outcome is None:
         raise NotPossible("The job failed and has no result; its status says why.")
-    answer = json_answer(job.outcome, 200)
-    answer.headers["Cache-Control"] = "no-cache"
-    return conditional(answer)
+    headers = {"Cache-Control": "no-cache", "ETag": f'"{digest(job.outcome)}"'}
+    return conditional(json_answer(job.outcome, 200, headers))
 
 
 def _wait_s() -> int | None:

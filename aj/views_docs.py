@@ -12,7 +12,7 @@ from werkzeug.exceptions import NotFound
 from werkzeug.urls import iri_to_uri
 
 from aj.answers import conditional, current_api
-from aj.job import quoted
+from aj.job import digest, quoted
 
 # What the page needs of the package that holds Swagger UI, and nothing else of it.
 ASSETS = {
@@ -78,4 +78,5 @@ def _kept(body: bytes, media_type: str) -> Response:
     answer = Response(body, content_type=media_type)
     answer.headers["Cache-Control"] = "no-cache"
     answer.headers["X-Content-Type-Options"] = "nosniff"
+    answer.set_etag(digest(body))
     return conditional(answer)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from aj.job import Callback, CallbackState, ErrorType, Job, Status
@@ -36,8 +36,7 @@ def found_from(job_id: str, reply: Sequence[Any]) -> Found:
     if job.status.is_final:
         return Found(job, age_s)
     ran_s = max(0.0, (now_ms - (job.started_ms or now_ms)) / 1000) if job.status is Status.RUNNING else None
-    outlook = outlook_from(about_pace, age_s, ran_s)
-    return Found(replace(job, position=outlook.position, eta_s=outlook.eta_s), age_s, outlook)
+    return Found(job, age_s, outlook_from(about_pace, age_s, ran_s))
 
 
 def outlook_from(about_pace: Sequence[Any], age_s: float = 0.0, ran_s: float | None = None) -> Outlook:

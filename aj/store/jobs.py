@@ -15,7 +15,7 @@ from rq.worker_registration import WORKERS_BY_QUEUE_KEY
 
 from aj import clock
 from aj.errors import AjError, StoreUnavailable
-from aj.job import Job, Status, Submission, to_json
+from aj.job import Job, Submission, to_json
 from aj.pace import NOTHING_KNOWN, Outlook
 from aj.rate import Quota, Rate
 from aj.store.client import AWAY, REPLY_TIMEOUT_S, Client
