@@ -85,7 +85,9 @@ class Submit:
         _log(submission, accepted)
         return accepted
 
-    def _validated(self, members: Mapping[str, Any], owner: str, traceparent: str | None) -> tuple[Submission, Task]:
+    def _validated(
+        self, members: Mapping[str, Any], owner: str, traceparent: str | None = None
+    ) -> tuple[Submission, Task]:
         ours = {name: members.get(name) for name in RESERVED}
         task = self._task(ours["task"])
         errors = [*_metadata_errors(ours["metadata"]), *self._callback_errors(ours["callback_url"])]

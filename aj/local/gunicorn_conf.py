@@ -16,6 +16,7 @@ from types import FrameType
 from typing import Any
 
 from aj.errors import SettingsError
+from aj.local.gunicorn_worker import DirectWorker, Quick
 from aj.local.watch import watch_store
 from aj.settings import Settings
 
@@ -80,6 +81,9 @@ def post_worker_init(worker: Any) -> None:
     """
     watch_store(_settings, os.environ)
     apis = getattr(worker.app.callable, "extensions", {}).get("aj", {})  # the receiver has none
+    if apis and isinstance(worker, DirectWorker):
+        rules = worker.app.callable.url_map.iter_rules()
+        worker.is_quick = Quick([each.rule for each in rules if each.endpoint in {f"{name}.submit" for name in apis}])
     handle = signal.getsignal(signal.SIGTERM)
 
     def let_go_and_stop(signum: int, frame: FrameType | None) -> None:
@@ -100,7 +104,7 @@ except SettingsError as error:
     raise SystemExit(2) from None
 
 logger_class = JSON_LOGGER if _settings.log == "json" else "gunicorn.glogging.Logger"  # which is gunicorn's default
-worker_class = "gthread"  # with one thread per process, a client that waits or reads slowly would stop all others
+worker_class = "aj.local.gunicorn_worker.DirectWorker"  # threads, for what is not answered at once
 workers = _settings.web_workers
 threads = _settings.web_threads
 worker_connections = connections(threads)
