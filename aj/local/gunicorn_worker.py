@@ -1,10 +1,10 @@
 """A gunicorn worker that answers a quick request where it arrives, and gives any other to a thread.
 
-gunicorn's `gthread` hands each request to a thread and its connection back. Threads that all want the interpreter get in
-each other's way, so that this costs more than most of our answers, and an answer now and then waits long for its turn;
-docs/performance.md has the figures. Here the process's own loop answers what it knows to be quick: a request of ours
-that has arrived whole and does not ask to wait. A thread gets all others, and all for a moment after an answer took long,
-as where the store hangs. So no client can hold the loop: not by sending slowly, nor by reading slowly.
+gunicorn's `gthread` hands each request to a thread and its connection back. Threads that all want the interpreter get
+in each other's way, and now and then an answer waits long for its turn; docs/performance.md has the figures. Here the
+process's own loop answers what it knows to be quick: a request of ours that has arrived whole and does not ask to wait.
+A thread gets all others, and gets all of them for a moment after an answer took long, as where the store hangs. So no
+client can hold the loop: not by sending slowly, nor by reading slowly.
 
 Knows gunicorn's insides, on purpose only here; tests hold that they are as we think.
 """
@@ -14,6 +14,7 @@ Knows gunicorn's insides, on purpose only here; tests hold that they are as we t
 
 from __future__ import annotations
 
+import contextlib
 import re
 import selectors
 import socket
@@ -21,7 +22,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from gunicorn.workers.gthread import TConn, ThreadWorker
+from gunicorn.workers.gthread import TConn, ThreadWorker  # type: ignore[import-untyped]
 
 from aj.clock import monotonic_s
 
@@ -67,10 +68,8 @@ class PatientSocket(socket.socket):
             return super().sendall(data, flags)
         sent = 0
         if not self.unsent:
-            try:
+            with contextlib.suppress(BlockingIOError):
                 sent = self.send(data, flags | socket.MSG_DONTWAIT)
-            except BlockingIOError:
-                pass
         if sent < len(data):
             self.unsent.append(bytes(memoryview(data)[sent:]))
         return None

@@ -10,10 +10,10 @@ import json
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 from rq.serializers import JSONSerializer
+from rq.utils import now
 
 from aj.job import new_job_id
 from aj.store.client import Client, commands_of
@@ -49,8 +49,7 @@ class Enqueue:
 
     def __call__(self, job_id: str, params: Mapping[str, Any]) -> list[Word]:
         payload = JSONSerializer.dumps((self._name, None, [], dict(params)))  # type: ignore[no-untyped-call]
-        now = datetime.now(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
-        return [Job.key_for(job_id), zlib.compress(payload), now]
+        return [Job.key_for(job_id), zlib.compress(payload), now().isoformat(timespec="microseconds")[:26] + "Z"]
 
 
 def _with_gaps(command: tuple[Any, ...], mark: str) -> list[Any]:
