@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
 
-from flask import Response, current_app, g, request
+from flask import Response, current_app, g, request, url_for
+from werkzeug.datastructures import Headers
 from werkzeug.exceptions import PreconditionFailed
+from werkzeug.urls import iri_to_uri
 
 from aj import clock
 from aj.cancel import Cancel
@@ -20,12 +24,16 @@ from aj.waiting import Waiting
 
 EXTENSION = "aj"
 CONDITIONS = ("HTTP_IF_MATCH", "HTTP_IF_NONE_MATCH")
+ANY_ID, MOST_ROOTS = "00000000-0000-7000-8000-000000000000", 100
 UNKNOWN = "No job has this id, or it ended so long ago that nothing is known of it."
 
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """What the routes of one blueprint work with; `tasks` and `openapi` are JSON that is served as it is."""
+    """What the routes of one blueprint work with; `tasks` and `openapi` are JSON that is served as it is.
+
+    `jobs_urls` has the address of its jobs for each root at which a server mounts it.
+    """
 
     settings: Settings
     submit: Submit
@@ -38,6 +46,7 @@ class Api:
     task_names: tuple[str, ...]
     tasks: bytes
     openapi: bytes
+    jobs_urls: dict[str, str] = field(default_factory=dict)
 
 
 def current_api() -> Api:
@@ -67,14 +76,15 @@ def known_job(found: Found) -> Found:
     return found
 
 
-def document(found: Found) -> Response:
+def document(found: Found, more: Mapping[str, str] = MappingProxyType({})) -> Response:
+    """The job as it stands; `more` are further header fields."""
     job, outlook = found.job, found.outlook
     assert job is not None
     if job.status.is_final:
         shown = job.document()
-        return json_answer(shown, 200, {"Cache-Control": "no-cache", "ETag": f'"{digest(shown)}"'})
+        return json_answer(shown, 200, {"Cache-Control": "no-cache", "ETag": f'"{digest(shown)}"', **more})
     # Weak while the job is active, since the estimates in its document move and the tag does not.
-    headers = {"Cache-Control": "no-cache", "ETag": f'W/"{job.etag()}"'}
+    headers = {"Cache-Control": "no-cache", "ETag": f'W/"{job.etag()}"', **more}
     headers["Retry-After"] = retry_after(outlook, job.result_ttl_s)
     return json_answer(job.document(outlook.position, outlook.eta_s), 200, headers)
 
@@ -101,10 +111,31 @@ def conditional(answer: Response) -> Response:
     return answer
 
 
+class Answer(Response):
+    """A response whose fields are as they are to be sent.
+
+    Werkzeug's own looks once more at each, and takes a Location apart in case it holds what no URI may: 8 % of what a
+    submission costs a process. What it does for an answer without a body stays.
+    """
+
+    def get_wsgi_headers(self, environ: Any) -> Headers:
+        return self.headers if self.content_length else super().get_wsgi_headers(environ)
+
+
 def uncached(answer: Response) -> Response:
     answer.headers["Cache-Control"] = "no-store"
     return answer
 
 
 def json_answer(document: bytes, status: int, headers: Mapping[str, str] | None = None) -> Response:
-    return Response(document, status, headers, content_type="application/json")
+    return Answer(document, status, headers, content_type="application/json")
+
+
+def job_url(job_id: str) -> str:
+    """The path of a job's status, wherever the routes are mounted. Made by Flask once for each such place."""
+    known, root = current_api().jobs_urls, request.script_root
+    if root not in known:
+        if len(known) >= MOST_ROOTS:
+            known.clear()
+        known[root] = iri_to_uri(url_for(".status", job_id=ANY_ID)).removesuffix(ANY_ID)
+    return known[root] + job_id

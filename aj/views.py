@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping
 from io import BytesIO
 from typing import Any
 
-from flask import Response, g, request, url_for
+from flask import Response, g, request
 
 from aj.access import caller_of
-from aj.answers import conditional, current_api, document, found_job, json_answer, retry_after, uncached
+from aj.answers import conditional, current_api, document, found_job, job_url, json_answer, retry_after, uncached
 from aj.body import parse_object, read_body
 from aj.errors import NotPossible, StillActive, StoreUnavailable, UnsupportedMedia
 from aj.headers import TRACE_HEADER, idempotency_key, preferred_wait_s, traceparent
@@ -26,38 +26,36 @@ OPEN_TO_ALL = frozenset({"health", "ready", "metrics", "tasks", "openapi", "docs
 
 def recognise_caller() -> None:
     """Notes in `g.caller` who is calling. Raises: Unauthorized: keys are configured, and this is none of them."""
-    endpoint = (request.endpoint or "").rpartition(".")[2]
-    keys = () if endpoint in OPEN_TO_ALL else current_api().settings.api_keys
-    g.caller = caller_of(request.headers.get("Authorization"), keys)
+    keys = current_api().settings.api_keys
+    is_open = not keys or (request.endpoint or "").rpartition(".")[2] in OPEN_TO_ALL
+    g.caller = "" if is_open else caller_of(request.headers.get("Authorization"), keys)
 
 
 def submit_job() -> Response:
-    api = current_api()
-    if request.mimetype != "application/json" and request.headers.get("Content-Type", "").strip():
+    api, fields = current_api(), request.headers
+    if request.mimetype != "application/json" and fields.get("Content-Type", "").strip():
         raise UnsupportedMedia(f"The Content-Type is {request.content_type!r}; send application/json.")
-    if request.headers.get("Content-Encoding", "").strip().lower() not in ("", "identity"):
+    if fields.get("Content-Encoding", "").strip().lower() not in ("", "identity"):
         raise UnsupportedMedia("The body has a Content-Encoding; send it as it is.")
     members = parse_object(read_body(_unread_environ(), api.settings.max_body_bytes))
-    key, trace = request.headers.get("Idempotency-Key"), request.headers.get(TRACE_HEADER)
-    accepted = api.submit(members, idempotency_key(key), g.caller, traceparent(trace))
+    key, trace = idempotency_key(fields.get("Idempotency-Key")), traceparent(fields.get(TRACE_HEADER))
+    accepted = api.submit(members, key, g.caller, trace)
     try:
         found, wait_s = _waited(accepted.job_id, lambda job: job.status.is_final)
     except StoreUnavailable:
         # The job is accepted, and 503 would say that it is not.
         found, wait_s = None, _wait_s()
-    if found is not None and found.job is not None and found.job.status.is_final:
-        answer = document(found)
-        answer.headers["Location"] = url_for(".status", job_id=accepted.job_id)
-    else:
-        answer = json_answer(to_json({"job_id": accepted.job_id, "status": "queued"}), 202)
-        answer.headers["Location"] = url_for(".status", job_id=accepted.job_id)
-        outlook = accepted.outlook if found is None else found.outlook
-        answer.headers["Retry-After"] = retry_after(outlook, accepted.result_ttl_s)
-        uncached(answer)
+    headers = {"Location": job_url(accepted.job_id)}
     if accepted.quota is not None:
-        answer.headers.update(accepted.quota.fields())
+        headers |= accepted.quota.fields()
     if accepted.replayed:
-        answer.headers["Idempotent-Replayed"] = "true"
+        headers["Idempotent-Replayed"] = "true"
+    if found is not None and found.job is not None and found.job.status.is_final:
+        answer = document(found, headers)
+    else:
+        outlook = accepted.outlook if found is None else found.outlook
+        headers["Retry-After"] = retry_after(outlook, accepted.result_ttl_s)
+        answer = uncached(json_answer(to_json({"job_id": accepted.job_id, "status": "queued"}), 202, headers))
     return _preferred(answer, found, wait_s)
 
 
