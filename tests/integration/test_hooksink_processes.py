@@ -218,7 +218,9 @@ def test_the_module_serves_with_the_apis_options() -> None:
         patch.setattr(sys, "argv", command)
         served = WSGIApplication("%(prog)s").cfg
     asked = Config()
-    for name in set(gunicorn_conf.__dict__) & set(served.settings) - {"bind", "on_starting", "post_worker_init"}:
+    # The API's worker class gives each request of another application to a thread, as gunicorn's own does.
+    others = {"bind", "on_starting", "post_worker_init", "worker_class"}
+    for name in set(gunicorn_conf.__dict__) & set(served.settings) - others:
         asked.set(name, getattr(gunicorn_conf, name))
         assert served.settings[name].get() == asked.settings[name].get(), name
     assert served.bind == ["127.0.0.1:8141"]

@@ -9,10 +9,16 @@ local function run_commands(first)
     end
 end
 
+-- The prefix of the deployment whose job it is. One call of a script is about one deployment, so it is looked for once.
+local known_prefix
+local function prefix_of(job_key)
+    known_prefix = known_prefix or string.match(job_key, '^(.*):job:')
+    return known_prefix
+end
+
 -- Tells the requests that wait for a change of a job. The channel is named after the job's key.
 local function tell_change(job_key)
-    local prefix, job_id = string.match(job_key, '^(.*):job:([^:]+)$')
-    redis.call('PUBLISH', prefix .. ':changes', job_id)
+    redis.call('PUBLISH', prefix_of(job_key) .. ':changes', string.match(job_key, '[^:]+$'))
 end
 
 local function now_ms()

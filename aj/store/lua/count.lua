@@ -5,7 +5,7 @@ local METRICS_LIFE_S = 30 * 86400
 local BOUNDS_MS = {5, 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10000, 30000, 60000, 120000, 300000, 600000, 1800000, 3600000}
 
 local function metrics_key(job_key)
-    return string.match(job_key, '^(.*):job:') .. ':metrics'
+    return prefix_of(job_key) .. ':metrics'
 end
 
 local function count(job_key, what)

@@ -6,7 +6,7 @@
 --   <prefix>:expiring                   sorted set of minutes since the epoch, in which ended jobs expire
 --   <prefix>:expiring:<minute>          list: '<status> <job id> <owner>', the jobs that are gone when it begins
 local function list_key(job_key, name, owner)
-    local prefix = string.match(job_key, '^(.*):job:')
+    local prefix = prefix_of(job_key)
     return prefix .. ':' .. name .. (owner and owner ~= '' and ':' .. owner or '')
 end
 

@@ -9,7 +9,7 @@
 local PACE_LIFE_S, KEPT_BYTES = 30 * 86400, 128
 
 local function pace_key(job_key, kind, name)
-    return string.match(job_key, '^(.*):job:') .. ':pace:' .. kind .. ':' .. name
+    return prefix_of(job_key) .. ':pace:' .. kind .. ':' .. name
 end
 
 -- The number of a job that joins the end of a queue.
@@ -72,7 +72,7 @@ local function outlook(job_key, job_id, job, queue_list, workers, wip, delayed)
         due_in_ms = math.max(0, (redis.call('ZSCORE', delayed, job_id) or 0) - now_ms())
     end
     return {
-        ahead, due_in_ms, living_workers(workers, string.match(job_key, '^(.*):job:')),
+        ahead, due_in_ms, living_workers(workers, prefix_of(job_key)),
         redis.call('ZCOUNT', wip, now_ms() / 1000, '+inf'), tonumber(job[5] or -1),
         redis.call('GET', pace_key(job_key, 'queue', job[2])) or '',
         redis.call('GET', pace_key(job_key, 'task', job[4])) or '',
