@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,9 +23,25 @@ from tests.support.leaks import leaked_keys
 from tests.support.receiver import Receiver, receiving
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_report_to_serializable() -> Generator[None, Any, Any]:
+    """Reports are sent as UTF-8 where several processes test; lone surrogates, which some tests log, are escaped."""
+    return _encodable((yield))
+
+
+def _encodable(data: Any) -> Any:
+    if isinstance(data, str):
+        return data.encode("utf-8", "backslashreplace").decode()
+    if isinstance(data, dict):
+        return {_encodable(key): _encodable(value) for key, value in data.items()}
+    if isinstance(data, list | tuple):
+        return type(data)(_encodable(each) for each in data)
+    return data
+
+
 @pytest.fixture(scope="session")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    """A real server for the whole session."""
+    """A real server for the whole session, which is one for each process that tests."""
     server = start_server(tmp_path_factory.mktemp("store"))
     yield server
     server.stop()

@@ -38,9 +38,9 @@ def submitted(client: FlaskClient, key: str | None = None, **members: Any) -> st
         "Bearer",
         "Bearer ",
         "Basic YTpi",
-        f"Bearer {ALICE[1]}",
+        pytest.param(f"Bearer {ALICE[1]}", id="Bearer and the hash"),
         "Bearer nobody",
-        f"Bearer {ALICE[0]}x",
+        pytest.param(f"Bearer {ALICE[0]}x", id="Bearer and more than the key"),
         "Bearer é",
     ],
 )

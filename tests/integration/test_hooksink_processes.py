@@ -26,6 +26,7 @@ from aj.local import gunicorn_conf
 from aj.settings import Settings
 from hooksink.__main__ import options
 from hooksink.receipts import Receipt, parse_line
+from tests.support.processes import free_port
 
 ROOT = Path(__file__).parents[2]
 DEADLINE_S = 20.0
@@ -269,11 +270,6 @@ def test_an_import_reads_no_environment(tmp_path: Path) -> None:
     )
     assert ended.stdout == b"imported\n"
     assert not (tmp_path / "hook.log").exists()
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])
 
 
 def can_connect(port: int) -> bool:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -15,13 +17,25 @@ from tests.support.waiting import wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 
+# Tests run in several processes (pytest-xdist): each has a span of its own, below what kernels give out by themselves,
+# so that nobody takes a port between the look and its use. Where in its span it begins is chance, for the sake of
+# another run on the same machine.
+SPAN = 2000
+SPANS = 6
+FIRST_PORT = 20_000 + SPAN * (int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]) % SPANS)
+_steps = itertools.count(random.randrange(SPAN))
+
 
 def free_port() -> int:
-    """A loopback port that was free a moment ago."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """A loopback port on which nobody listens; the next call gives another one."""
+    while True:
+        port = FIRST_PORT + next(_steps) % SPAN
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
 
 
 def accepts(port: int) -> bool:

@@ -10,7 +10,7 @@ from typing import TypeVar
 Value = TypeVar("Value")
 
 
-def wait_until(look: Callable[[], Value | None], within_s: float = 15.0, what: str = "the condition") -> Value:
+def wait_until(look: Callable[[], Value | None], within_s: float = 30.0, what: str = "the condition") -> Value:
     """The first true value that `look` gives; fails the test when there is none within `within_s` seconds."""
     deadline_s = time.monotonic() + within_s
     while True:

@@ -187,7 +187,7 @@ def test_a_hanging_resolver_is_left_at_the_deadline() -> None:
     started_s = time.monotonic()
     with pytest.raises(DeliveryFailed) as caught:
         Egress((), 0.3, "aj/test", hanging).post("http://slow.example/", {}, b"{}")
-    assert time.monotonic() - started_s < 1.0
+    assert time.monotonic() - started_s < 5
     assert caught.value.kind == "timeout"
     let_go.set()
     assert wait_until(lambda: threading.active_count() == before)
@@ -198,12 +198,12 @@ def test_a_slow_resolver_uses_up_the_same_time() -> None:
     hold = threading.Event()
 
     def slow(host: str, port: int) -> Sequence[str]:
-        hold.wait(0.6)
+        hold.wait(1.5)
         return ["127.0.0.1"]
 
     with receiving(deaf) as receiver:
         started_s = time.monotonic()
         with pytest.raises(DeliveryFailed) as caught:
-            Egress(allowing("127.0.0.1"), 0.8, "aj/test", slow).post(f"http://slow.example:{receiver.port}/", {}, b"{}")
-        assert time.monotonic() - started_s < 1.2
+            Egress(allowing("127.0.0.1"), 2, "aj/test", slow).post(f"http://slow.example:{receiver.port}/", {}, b"{}")
+        assert time.monotonic() - started_s < 3
     assert caught.value.kind == "timeout"

@@ -18,8 +18,8 @@ from tests.support.processes import clean_env, free_port
 
 def test_a_busy_port_is_named_with_the_setting_that_moves_it() -> None:
     """Before anything is started; two of ours on one port are found out as well."""
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
+    port = free_port()  # nobody else takes it once it is free again
+    with socket.create_server(("127.0.0.1", port)):
         assert listens("127.0.0.1", port)
         with pytest.raises(SettingsError, match=f"127.0.0.1 port {port} .*end what listens .*set AJ_PORT to another"):
             refuse_busy([("127.0.0.1", port, "AJ_PORT")])
