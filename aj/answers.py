@@ -23,6 +23,7 @@ from aj.submit import Submit
 from aj.waiting import Waiting
 
 EXTENSION = "aj"
+UNCACHED = {"Cache-Control": "no-store"}
 CONDITIONS = ("HTTP_IF_MATCH", "HTTP_IF_NONE_MATCH")
 ANY_ID, MOST_ROOTS = "00000000-0000-7000-8000-000000000000", 100
 UNKNOWN = "No job has this id, or it ended so long ago that nothing is known of it."
@@ -123,12 +124,12 @@ class Answer(Response):
 
 
 def uncached(answer: Response) -> Response:
-    answer.headers["Cache-Control"] = "no-store"
+    answer.headers.update(UNCACHED)
     return answer
 
 
 def json_answer(document: bytes, status: int, headers: Mapping[str, str] | None = None) -> Response:
-    return Answer(document, status, headers, content_type="application/json")
+    return Answer(document, status, {"Content-Type": "application/json", **(headers or {})})
 
 
 def job_url(job_id: str) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 from flask import Response, g, request
 
 from aj.access import caller_of
-from aj.answers import conditional, current_api, document, found_job, job_url, json_answer, retry_after, uncached
+from aj.answers import UNCACHED, conditional, current_api, document, found_job, job_url, json_answer, retry_after
 from aj.body import parse_object, read_body
 from aj.errors import NotPossible, StillActive, StoreUnavailable, UnsupportedMedia
 from aj.headers import TRACE_HEADER, idempotency_key, preferred_wait_s, traceparent
@@ -46,16 +46,15 @@ def submit_job() -> Response:
         # The job is accepted, and 503 would say that it is not.
         found, wait_s = None, _wait_s()
     headers = {"Location": job_url(accepted.job_id)}
-    if accepted.quota is not None:
-        headers |= accepted.quota.fields()
+    more = accepted.quota.fields() if accepted.quota is not None else {}
     if accepted.replayed:
-        headers["Idempotent-Replayed"] = "true"
+        more["Idempotent-Replayed"] = "true"
     if found is not None and found.job is not None and found.job.status.is_final:
-        answer = document(found, headers)
+        answer = document(found, headers | more)
     else:
         outlook = accepted.outlook if found is None else found.outlook
-        headers["Retry-After"] = retry_after(outlook, accepted.result_ttl_s)
-        answer = uncached(json_answer(to_json({"job_id": accepted.job_id, "status": "queued"}), 202, headers))
+        headers |= {"Retry-After": retry_after(outlook, accepted.result_ttl_s), **UNCACHED, **more}
+        answer = json_answer(to_json({"job_id": accepted.job_id, "status": "queued"}), 202, headers)
     return _preferred(answer, found, wait_s)
 
 
