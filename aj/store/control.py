@@ -10,12 +10,13 @@ from rq.results import Result
 from aj.job import Job as OurJob
 from aj.job import Status, is_job_id
 from aj.store.client import Client, commands_of, errors_converted
+from aj.store.desk import Claim
 from aj.store.found import job_from
-from aj.store.jobs import Claim, Webhook, end_of_job
+from aj.store.jobs import End, Webhook, end_of_job
 from aj.store.keys import Keys
 from aj.store.ledger import note_cancelled
 from aj.store.rq_classes import Job, Queue, readable_job
-from aj.store.scripts import Script, flattened
+from aj.store.scripts import Script
 
 # Entries that one page may look at, whatever they turn out to be.
 MOST_LOOKED_AT = 1000
@@ -57,8 +58,9 @@ class Control:
 
         Raises: StoreUnavailable.
         """
-        names, words = end_of_job(self._keys, Claim(ended.id, ""), ended, ttls_s, webhook)
-        return bool(self._cancel_queued([*names, self._keys.delayed], [*words, *flattened(self._taken_away(ended))]))
+        end = End(ended, ttls_s, webhook)
+        names, words = end_of_job(self._keys, Claim(ended.id, ""), end, self._taken_away(ended))
+        return bool(self._cancel_queued([*names, self._keys.delayed], words))
 
     def ask_to_stop(self, job_id: str) -> bool:
         """Has the worker stop a running job; False where it does not run. Raises: StoreUnavailable."""

@@ -19,6 +19,7 @@ from aj.job import Job, Submission, to_json
 from aj.pace import NOTHING_KNOWN, Outlook
 from aj.rate import Quota, Rate
 from aj.store.client import AWAY, REPLY_TIMEOUT_S, Client
+from aj.store.desk import NO_BOOKS, Claim, Success, Wish
 from aj.store.enqueue import Enqueue, Kind
 from aj.store.found import Found, end_of, found_from, job_from, length_of, outlook_from
 from aj.store.keys import Keys
@@ -93,25 +94,24 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
-    """A job in the hands of one execution. `only_lapsed` ends the attempt only while its lease is over."""
-
-    job_id: str
-    execution: str
-    only_lapsed: bool = False
-
-    @property
-    def words(self) -> tuple[str, str, str]:
-        return self.execution, self.job_id, "1" if self.only_lapsed else "0"
-
-
-@dataclass(frozen=True, slots=True)
 class Webhook:
     """A message to be delivered: raw body, its receiver's host, when the first attempt is due."""
 
     body: bytes
     host: str
     due_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """The end of a job: itself as it stands then, the lives of its result and its tombstone, and the webhook if one is
+    owed. `success` are RQ's books of it where a worker's desk keeps them.
+    """
+
+    job: Job
+    ttls_s: tuple[int, int]
+    webhook: Webhook | None
+    success: Success = NO_BOOKS
 
 
 class Jobs:
@@ -126,9 +126,11 @@ class Jobs:
         self._look_from = 0
         self._submit = Script(client, "count", "workers", "pace", "lists", "rate", "submit")
         self._find = Script(client, "workers", "pace", "find")
-        self._start = Script(client, "count", "pace", "start")
+        self._start = Script(client, "count", "pace", "start_job", "start")
+        self._take = Script(client, "count", "pace", "start_job", "books", "desk", "take")
         self._beat = Script(client, "beat")
-        self._finish = Script(client, "count", "pace", "lists", "may_end", "end_job", "finish")
+        at_an_end = ("count", "pace", "lists", "may_end", "end_job", "start_job", "books", "desk", "finish")
+        self._finish = Script(client, *at_an_end)
         self._retry = Script(client, "count", "pace", "may_end", "retry")
         self._progress = Script(client, "progress")
         self._pass_on = Script(client, "pass_on")
@@ -199,6 +201,13 @@ class Jobs:
         now_ms, *pairs = reply
         return job_from(claim.job_id, dict(zip(pairs[::2], pairs[1::2], strict=True))), int(now_ms)
 
+    def take(self, wish: Wish, moved_id: str) -> None:
+        """Takes a job that its worker has moved out of the queue, if it is plainly one to be run. Safe to repeat.
+
+        Raises: StoreUnavailable.
+        """
+        wish.note(self._take(wish.desk.keys, wish.words(moved_id)))
+
     def beat(self, claim: Claim, lease_s: float, commands: list[tuple[Any, ...]]) -> Pulse:
         """Renews the lease of a running job, and says what has become of it.
 
@@ -207,22 +216,21 @@ class Jobs:
         words: list[Any] = [claim.execution, claim.job_id, int(lease_s * 1000), *flattened(commands)]
         return Pulse(self._beat([self._keys.job(claim.job_id), self._keys.leases], words))
 
-    def finish(
-        self,
-        claim: Claim,
-        ended: Job,
-        ttls_s: tuple[int, int],
-        webhook: Webhook | None,
-        commands: list[tuple[Any, ...]],
-    ) -> None:
-        """Writes the outcome of `ended`, its tombstone and its webhook; RQ's `commands` run in the same step.
+    def finish(self, claim: Claim, end: End, commands: list[tuple[Any, ...]], wish: Wish | None = None) -> None:
+        """Writes an outcome, its tombstone and its webhook; RQ's `commands` run in the same step. Safe to repeat.
 
-        `ttls_s` is the life of the result and of the tombstone. Safe to repeat.
+        With a wish its worker takes the next job in the same step, whatever becomes of the outcome.
 
         Raises: Fenced: the job is not the claim's to end. StoreUnavailable.
         """
-        names, words = end_of_job(self._keys, claim, ended, ttls_s, webhook)
-        _refuse_fenced(self._finish(names, [*words, *flattened(commands)]), claim)
+        names, words = end_of_job(self._keys, claim, end, commands)
+        if wish is not None:
+            names += wish.desk.keys
+            words += [end.success.template, end.success.began_s, *wish.words()]
+        verdict, taken = self._finish(names, words)
+        if wish is not None:
+            wish.note(taken)
+        _refuse_fenced(verdict, claim)
 
     def retry(self, claim: Claim, delay_s: float, commands: list[tuple[Any, ...]]) -> None:
         """Puts a running job back, to be taken again after `delay_s`; RQ's `commands` run in the same step.
@@ -252,16 +260,15 @@ class Jobs:
         return None if ours is None else ours.decode()
 
 
-def end_of_job(
-    keys: Keys, claim: Claim, ended: Job, ttls_s: tuple[int, int], webhook: Webhook | None
-) -> tuple[list[str], list[Any]]:
-    """KEYS and ARGV of `end_job.lua`, RQ's commands still to come."""
-    host, end = webhook.host if webhook else "", end_of(ended)
+def end_of_job(keys: Keys, claim: Claim, end: End, commands: list[tuple[Any, ...]]) -> tuple[list[str], list[Any]]:
+    """KEYS and ARGV of `end_job.lua`."""
+    ended, webhook = end.job, end.webhook
+    host, how, of_rq = webhook.host if webhook else "", end_of(ended), flattened(commands)
     names = [keys.job(ended.id), keys.leases, keys.tombstone(ended.id), keys.delivery(ended.id)]
     names += [keys.hosts, keys.due(host), keys.pending]
-    words: list[Any] = [*claim.words, ended.status, ended.outcome, ended.ended_ms, *ttls_s]
+    words: list[Any] = [*claim.words, ended.status, ended.outcome, ended.ended_ms, *end.ttls_s]
     words += [webhook.body, host, webhook.due_ms] if webhook else ["", "", 0]
-    return names, [*words, keys.news, length_of(ended, end), end]
+    return names, [*words, keys.news, length_of(ended, how), how, len(of_rq), *of_rq]
 
 
 def _refuse_fenced(verdict: bytes, claim: Claim) -> None:

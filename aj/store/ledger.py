@@ -1,7 +1,7 @@
 """RQ's own books for the end of an attempt, filled into a pipeline with RQ's own code.
 
-What is filled in is sent by the caller, in one step with our status: see `Pipeline.send_through`. One place, so
-that a worker and a sweep leave the same traces.
+What is filled in is sent by the caller, in one step with our status. One place, so that a worker and a sweep leave the
+same traces.
 """
 
 from __future__ import annotations
@@ -12,6 +12,14 @@ from rq.utils import current_timestamp, now
 
 from aj.store.client import Pipeline
 from aj.store.rq_classes import Job, Queue
+
+
+def note_start(pipe: Pipeline, job: Job, worker_name: str, ttl_s: int) -> Execution:
+    """The job runs, under an execution of which RQ's note lives for so long. Of RQ these are two steps."""
+    execution = Execution.create(job, ttl_s, pipeline=pipe, worker_name=worker_name)
+    job.prepare_for_execution(worker_name, pipeline=pipe)
+    pipe.persist(job.key)
+    return execution
 
 
 def note_success(pipe: Pipeline, job: Job, execution: Execution, worker_name: str, ttl_s: int) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import redis
 from rq.executions import Execution
@@ -15,7 +15,7 @@ from aj.store.found import job_from
 from aj.store.keys import Keys
 from aj.store.ledger import note_failure, note_queued, note_retry
 from aj.store.orphans import Orphans
-from aj.store.rq_classes import Attempt, Job, Queue, as_id, drop_entry, readable_job
+from aj.store.rq_classes import Job, Queue, as_id, drop_entry, readable_job
 from aj.store.scripts import Script, flattened
 
 log = logging.getLogger("aj.store")
@@ -40,6 +40,12 @@ class Held:
     job: OurJob
     execution: str
     asked_to_stop: bool = False
+
+
+class Attempt(Protocol):
+    """One try to run a job, from the store's side. RQ's commands come along and run in the same step."""
+
+    def end(self, commands: list[tuple[Any, ...]]) -> None: ...
 
 
 class Recovery:
@@ -83,14 +89,14 @@ class Recovery:
             if job is None:
                 attempt.end([("DEL", Job.key_for(held.job.id))])
                 return
-            job.attempt = attempt
             execution = self._rq_execution(held)
             with self._client.pipeline() as pipe:
                 if retry_in_s is None:
                     note_failure(pipe, job, execution, "", reason)
                 else:
                     note_retry(pipe, job, execution, Queue(job.origin, self._client), delayed=retry_in_s > 0)
-                pipe.execute()
+                commands = commands_of(pipe)
+            attempt.end(commands)
 
     def promote(self, job_id: str) -> bool:
         """Moves a delayed job that is due into its queue; False where that was done. Raises: StoreUnavailable."""

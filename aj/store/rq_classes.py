@@ -1,4 +1,4 @@
-"""RQ's queue and job, made to carry our status in their own transactions.
+"""RQ's queue and job, as we have them.
 
 Whatever the command line or a default says, these use JSON and each other, never pickle. A job names a task;
 it never holds a dotted path to import.
@@ -7,7 +7,7 @@ it never holds a dotted path to import.
 from __future__ import annotations
 
 import logging
-from typing import Any, Protocol
+from typing import Any
 
 import redis
 import rq.job
@@ -18,7 +18,7 @@ from rq.serializers import JSONSerializer
 from rq.utils import utcformat
 
 from aj.errors import AjError
-from aj.store.client import Pipeline, is_wrong_type
+from aj.store.client import is_wrong_type
 
 log = logging.getLogger("aj.store")
 MIN_REDIS = (6, 2, 0)
@@ -33,17 +33,8 @@ class UnreadableJob(AjError):
         self.job_id = job_id
 
 
-class Attempt(Protocol):
-    """One try to run a job, from the store's side. RQ's commands come along and run in the same step."""
-
-    def start(self, commands: list[tuple[Any, ...]]) -> None: ...
-    def end(self, commands: list[tuple[Any, ...]]) -> None: ...
-
-
 class Job(rq.job.Job):
-    """RQ's job. While it has an `attempt`, each change of its status goes through our scripts."""
-
-    attempt: Attempt | None = None
+    """RQ's job, with JSON."""
 
     def __init__(self, id: str | None = None, connection: redis.Redis | None = None, serializer: Any = None) -> None:
         super().__init__(id, connection=connection, serializer=JSONSerializer)
@@ -57,11 +48,6 @@ class Job(rq.job.Job):
         self.func_name, self.args, self.kwargs = "unreadable", [], {}
         return False
 
-    def set_status(self, status: rq.job.JobStatus, pipeline: redis.client.Pipeline | None = None) -> None:
-        super().set_status(status, pipeline=pipeline)
-        if self.attempt is not None and isinstance(pipeline, Pipeline):
-            pipeline.send_through(self.attempt.end)
-
     def save(
         self, pipeline: redis.client.Pipeline | None = None, include_meta: bool = True, include_result: bool = True
     ) -> None:
@@ -71,10 +57,14 @@ class Job(rq.job.Job):
         else:
             super().save(pipeline, include_meta, include_result)
 
-    def prepare_for_execution(self, worker_name: str, pipeline: redis.client.Pipeline) -> None:
-        super().prepare_for_execution(worker_name, pipeline=pipeline)
-        if self.attempt is not None and isinstance(pipeline, Pipeline):
-            pipeline.send_through(self.attempt.start)
+    def cleanup(
+        self, ttl: int | None = None, pipeline: redis.client.Pipeline | None = None, remove_from_queue: bool = True
+    ) -> None:
+        """The life of an ended job. RQ sets it for its dependents and dependencies too, of which ours have none."""
+        if ttl is not None and ttl > 0 and pipeline is not None:
+            pipeline.expire(self.key, ttl)
+        else:
+            super().cleanup(ttl, pipeline, remove_from_queue)
 
 
 class Queue(rq.queue.Queue):

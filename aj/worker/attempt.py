@@ -18,7 +18,7 @@ from aj.logs import about
 from aj.registry import Registry
 from aj.schedule import retry_delay_s
 from aj.settings import Settings
-from aj.store import Claim, Jobs, Pulse, patiently
+from aj.store import NO_BOOKS, Claim, End, Jobs, Pulse, Success, Wish, patiently
 from aj.webhook import webhook_of_end
 
 log = logging.getLogger("aj.worker")
@@ -85,8 +85,13 @@ class JobAttempt:
         if task is not None and outcome.kind in RETRYABLE and not for_good:
             self.retry_in_s = retry_delay_s(self.job.attempt, task.retries, task.retry_delays_s)
 
-    def end(self, commands: list[tuple[Any, ...]]) -> None:
-        """Writes what was decided, waiting minutes for a store that is away. Raises: Fenced, StoreUnavailable."""
+    def end(self, commands: list[tuple[Any, ...]], books: Success = NO_BOOKS, wish: Wish | None = None) -> None:
+        """Writes what was decided, waiting minutes for a store that is away.
+
+        A worker's desk may have RQ's commands for it, and take the next job as `wish` says.
+
+        Raises: Fenced, StoreUnavailable.
+        """
         assert self.job is not None
         assert self._outcome is not None
         self._ended_ms = max(int((self._clock_offset_s + clock.monotonic_s()) * 1000), self.job.started_ms or 0)
@@ -96,7 +101,8 @@ class JobAttempt:
             return
         ended = self.job.ended(self._outcome, self._ended_ms, self.lives_s[0])
         webhook = webhook_of_end(ended, self._settings.callback_schedule_s, self._host_of)
-        patiently(lambda: self._jobs.finish(self.claim, ended, self.lives_s, webhook, commands), END_FOR_S)
+        end = End(ended, self.lives_s, webhook, books)
+        patiently(lambda: self._jobs.finish(self.claim, end, commands, wish), END_FOR_S)
 
     def in_log(self) -> AbstractContextManager[None]:
         """Within this block the log's lines are about this try."""

@@ -15,12 +15,10 @@ import os
 import secrets
 import socket
 import threading
-from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
 import redis
-import rq.job
 import rq.queue
 from rq import worker_registration
 from rq.exceptions import DequeueTimeout
@@ -31,10 +29,9 @@ from rq.worker import WorkerStatus
 
 from aj.clock import monotonic_s
 from aj.errors import StoreUnavailable
-from aj.logs import about
 from aj.store import Client, refuse_unfit
 from aj.store.keys import WORKER_FIELD
-from aj.store.rq_classes import Job, Queue, UnreadableJob
+from aj.store.rq_classes import Job, Queue
 
 log = logging.getLogger("aj.worker")
 
@@ -47,7 +44,7 @@ LISTEN_AGAIN_S = 2.0
 
 
 class WorkLoop(RqWorker):
-    """Takes jobs from one queue and hands each to `execute_job`."""
+    """Waits for jobs of one queue and hands each to `take_up`."""
 
     job_class = Job
     queue_class: type[rq.queue.Queue] = Queue
@@ -57,8 +54,9 @@ class WorkLoop(RqWorker):
         self._prefix = prefix
         self._stopping = threading.Event()
         self._next_look_s = 0.0
+        self.queue = Queue(queue, client)
         super().__init__(
-            [Queue(queue, client)],
+            [self.queue],
             name=f"{socket.gethostname()}.{os.getpid()}.{secrets.token_hex(4)}",
             connection=client,
             serializer=JSONSerializer,
@@ -70,10 +68,6 @@ class WorkLoop(RqWorker):
     def _set_ip_address(self, connection: redis.Redis) -> None:
         """Nothing yet: RQ asks the store for it while a worker is made, and the store may be away then."""
         self.ip_address = "unknown"
-
-    def refuse_unreadable(self, job_id: str) -> None:
-        """Sees to a job of which RQ's part is broken."""
-        raise NotImplementedError
 
     def run(self) -> None:
         """Works until a signal asks it to stop; a job under way then comes to its end first.
@@ -88,7 +82,7 @@ class WorkLoop(RqWorker):
                     refuse_unfit(self.connection)
                     self.bootstrap()
                     born = True
-                self.work_once()
+                self.work_once(goes_on=True)
                 pause_s = 0.1
             except (redis.RedisError, StoreUnavailable) as error:
                 log.warning("the store cannot be used (%s); trying again in %.1f s", error, pause_s)
@@ -140,38 +134,28 @@ class WorkLoop(RqWorker):
         log.warning("commands cannot be heard (%s); listening again in %.0f s", exc, LISTEN_AGAIN_S)
         threading.Event().wait(LISTEN_AGAIN_S)  # not the one that a signal sets: a job may run on for long
 
-    def work_once(self) -> bool:
-        """Waits a second for a job and runs it; says whether there was one."""
+    def work_once(self, *, goes_on: bool = False) -> bool:
+        """Waits a second for a job and runs it; says whether there was one. With `goes_on` also those behind it."""
         if monotonic_s() >= self._next_look_s:
             self._next_look_s = monotonic_s() + LOOK_INTERVAL_S
             if self._look():
                 self._stopping.wait(LOOK_INTERVAL_S)
                 return False
-        return self.take_up(
-            lambda: Queue.dequeue_any(
-                self.queues, DEQUEUE_WAIT_S, self.connection, job_class=Job, serializer=JSONSerializer
-            )
-        )
-
-    def take_up(self, take: Callable[[], tuple[rq.job.Job, rq.queue.Queue] | None]) -> bool:
-        """Runs the job that `take` brings; says whether there was one."""
         try:
-            found = take()
+            found = Queue.lmove(self.connection, self.queue.key, DEQUEUE_WAIT_S)
         except DequeueTimeout:
             return False
-        except UnreadableJob as error:
-            with about(error.job_id):
-                log.error("%s", error)
-                self.refuse_unreadable(error.job_id)
-            return True
-        if found is None:
-            return False
-        job, queue = found
-        assert isinstance(job, Job)
-        assert isinstance(queue, Queue)
-        with about(job.id):
-            self.execute_job(job, queue)
+        self.take_up(found[1].decode(), goes_on=goes_on)
         return True
+
+    def take_up(self, job_id: str, *, goes_on: bool) -> None:
+        """Runs a job that was moved out of the queue."""
+        raise NotImplementedError
+
+    @property
+    def may_go_on(self) -> bool:
+        """Whether another job may be taken without a look at what was asked of this worker meanwhile."""
+        return not self._stopping.is_set() and monotonic_s() < self._next_look_s
 
     def _look(self) -> bool:
         """Says that this worker lives; whether workers are suspended."""

@@ -16,7 +16,7 @@ from aj.egress import host_of
 from aj.errors import SignatureInvalid
 from aj.job import Outcome, Submission, new_job_id
 from aj.signature import decode_secret, verify
-from aj.store import Claim, Keys, Place
+from aj.store import Claim, End, Keys, Place
 from aj.webhook import webhook_for
 from tests.conftest import Deployment
 from tests.support.deliveries import deliveries, delivering, ended, state, wait_for_state
@@ -102,7 +102,7 @@ def owe(deployment: Deployment, *urls: str) -> None:
         jobs.submit(job_id, Submission("square", {"n": 1}, url), place, None)
         job, now_ms = jobs.start(claim, 60, [])
         over = job.ended(Outcome.succeeded(b"1"), now_ms, 3600)
-        jobs.finish(claim, over, (3600, 7200), webhook_for(over, host_of(url), 0.0), [])
+        jobs.finish(claim, End(over, (3600, 7200), webhook_for(over, host_of(url), 0.0)), [])
 
 
 @pytest.mark.parametrize(

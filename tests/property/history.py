@@ -6,11 +6,9 @@ The store, the worker's code and the sweep are the real ones; only the work-hors
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from hypothesis.stateful import RuleBasedStateMachine, invariant
-from rq.executions import Execution
 
 from aj import clock
 from aj.egress import host_of
@@ -20,6 +18,7 @@ from aj.registry import Registry
 from aj.store import Jobs, Keys, Outbox, Recovery, connect
 from aj.store.rq_classes import Job
 from aj.submit import Submit
+from aj.worker.rq_worker import Run
 from aj.worker.sweep import Sweep
 from tests.conftest import Deployment
 from tests.property.books import Books, check_indexes, check_lives, check_outcomes, check_rq, look
@@ -32,14 +31,6 @@ MOST_JOBS, MOST_QUEUED = 9, 6
 WORKED = Outcome.succeeded(b"null")
 RAISED = Outcome.failed(ErrorType.TASK_FAILED, "ValueError")
 NO_JSON = Outcome.failed(ErrorType.RESULT_INVALID, "no JSON")
-
-
-@dataclass(frozen=True, slots=True)
-class Holder:
-    """An execution that took a job once, and may still believe that it has it."""
-
-    job: Job
-    execution: Execution
 
 
 class History(RuleBasedStateMachine):
@@ -59,16 +50,17 @@ class History(RuleBasedStateMachine):
         self.sweeper = Sweep(self.settings, registry, self.jobs, self.recovery, host_of)
         self.sweeper._in_touch_since_s = clock.monotonic_s() - 3600
         self.sweeper._rescue_stranded = lambda queue: None  # type: ignore[method-assign] # a rule does that
-        self.holders: list[Holder] = []
+        # Executions that took a job once, and may still believe that they have it.
+        self.holders: list[Run] = []
         self.worker = self.deployment.worker()
-        self.worker.see_through = self._hold  # type: ignore[method-assign]
+        self.worker.see_through = self._hold  # type: ignore[method-assign,assignment]
         self.members: dict[str, dict[str, Any]] = {}
         self.callbacks: dict[str, str | None] = {}
         self.by_key: dict[str, str] = {}
         self.books = self._look()
 
-    def _hold(self, job: Job, execution: Execution, *_: object, **__: object) -> None:
-        self.holders.append(Holder(job, execution))
+    def _hold(self, run: Run, *_: object) -> None:
+        self.holders.append(run)
 
     def _look(self) -> Books:
         return look(self.deployment, tuple(self.members), HOSTS)
@@ -126,18 +118,18 @@ class History(RuleBasedStateMachine):
             self.books = now
             self.end_attempt(self.holders[-1], outcome)
 
-    def end_attempt(self, holder: Holder, outcome: Outcome) -> None:
+    def end_attempt(self, holder: Run, outcome: Outcome) -> None:
         """An execution ends; one that lost its job meanwhile, or has ended it before, changes nothing."""
-        job_id, runs = holder.job.id, self._is_current(holder)
-        self.worker._settle(holder.job, holder.execution, outcome)
+        job_id, runs = holder.taken.job.id, self._is_current(holder)
+        self.worker.settle(holder, outcome, lambda: False)
         if not runs:
             self._unchanged(job_id)
             return
         again = outcome.kind is ErrorType.TASK_FAILED and self._may_run_again(job_id, self.books.attempt(job_id))
         assert self._look().status(job_id) == ("queued" if again else outcome.status)
 
-    def _is_current(self, holder: Holder) -> bool:
-        job_id = holder.job.id
+    def _is_current(self, holder: Run) -> bool:
+        job_id = holder.taken.job.id
         return self.books.status(job_id) == "running" and self.books.execution(job_id) == holder.execution.id
 
     def expire(self, job_id: str) -> None:

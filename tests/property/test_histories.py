@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import initialize, precondition, rule, run_state_machine_as_test
 
 from aj.job import CallbackState, Outcome
-from aj.store import Attempt, Delivery, Key, Place, Verdict
+from aj.store import Attempt, Delivery, Key, Place, Pulse, Verdict
 from aj.store.outbox import HOST_SHARE
 from aj.store.rq_classes import Job
+from aj.worker.rq_worker import Run
 from tests.conftest import Deployment
 from tests.property.history import (
     AT_ONCE,
@@ -29,7 +30,6 @@ from tests.property.history import (
     SQUARE,
     WORKED,
     History,
-    Holder,
 )
 
 which = st.integers(0, 10_000)
@@ -82,25 +82,23 @@ class OfJobs(History):
         """The worker was cut off, its job ran again, and now it is back with an outcome."""
         late = self.outdated()
         holder = late[number % len(late)]
-        attempt: Any = holder.job.attempt
-        attempt.report(b'{"fraction": 0.9}')
-        self._unchanged(holder.job.id)
+        holder.attempt.report(b'{"fraction": 0.9}')
+        self._unchanged(holder.taken.job.id)
         self.end_attempt(holder, outcome)
 
-    def outdated(self) -> list[Holder]:
+    def outdated(self) -> list[Run]:
         running = self._with("running")
-        return [each for each in self.holders if each.job.id in running and not self._is_current(each)]
+        return [each for each in self.holders if each.taken.job.id in running and not self._is_current(each)]
 
     @precondition(lambda self: self.holders)
     @rule(number=which)
     def beat(self, number: int) -> None:
         """Only the execution that runs keeps its lease; what others write of it counts for nothing."""
         holder = self.holders[number % len(self.holders)]
-        attempt: Any = holder.job.attempt
-        assert attempt.beat([]) == self._is_current(holder)
-        attempt.report(b'{"fraction": 0.5}')
+        assert (holder.attempt.beat([]) is Pulse.OURS) == self._is_current(holder)
+        holder.attempt.report(b'{"fraction": 0.5}')
         if not self._is_current(holder):
-            self._unchanged(holder.job.id)
+            self._unchanged(holder.taken.job.id)
 
     @precondition(lambda self: self.books.leases)
     @rule(number=which, at_once=st.booleans())

@@ -19,7 +19,7 @@ from aj.execute import Limits, execute
 from aj.job import Callback, CallbackState, ErrorType, Job, Outcome, Status
 from aj.registry import Registry
 from aj.settings import Settings
-from aj.store import Claim, Fenced, Jobs, Webhook
+from aj.store import Claim, End, Fenced, Jobs, Webhook, Wish
 from aj.worker.attempt import END_FOR_S, SILENT_FOR_S, JobAttempt
 from tests.support.execution import Clock
 
@@ -74,16 +74,9 @@ class FakeJobs:
         self._meet_fault()
         self.retried.append((claim.execution, delay_s))
 
-    def finish(
-        self,
-        claim: Claim,
-        ended: Job,
-        ttls_s: tuple[int, int],
-        webhook: Webhook | None,
-        commands: list[tuple[Any, ...]],
-    ) -> None:
+    def finish(self, claim: Claim, end: End, commands: list[tuple[Any, ...]], wish: Wish | None = None) -> None:
         self._meet_fault()
-        self.finished.append((ended, claim.execution, ttls_s, webhook, commands))
+        self.finished.append((end.job, claim.execution, end.ttls_s, end.webhook, commands))
 
 
 @pytest.fixture(autouse=True)

@@ -1,8 +1,8 @@
 -- Put before every script. `run_commands` runs commands that RQ's own code made, behind a guard that has just
--- been passed. ARGV from `first`: for each command the count of its words, then the words.
-local function run_commands(first)
+-- been passed. ARGV from `first` to `last` or the end: for each command the count of its words, then the words.
+local function run_commands(first, last)
     local at = first
-    while at <= #ARGV do
+    while at <= (last or #ARGV) do
         local words = tonumber(ARGV[at])
         redis.call(unpack(ARGV, at + 1, at + words))
         at = at + words + 1

@@ -17,13 +17,14 @@ local function list_active(job_key, job_id, owner)
     end
 end
 
-local function list_ended(job_key, job_id, status, life_s)
-    local owner = redis.call('HGET', job_key, 'owner') or ''
+local function list_ended(job_key, job_id, owner, status, now, life_s)
     redis.call('ZREM', list_key(job_key, 'active'), job_id)
-    redis.call('ZREM', list_key(job_key, 'active', owner), job_id)
+    if owner ~= '' then
+        redis.call('ZREM', list_key(job_key, 'active', owner), job_id)
+    end
     redis.call('ZADD', list_key(job_key, 'ended:' .. status, owner), 0, job_id)
     local expiring = list_key(job_key, 'expiring')
-    local minute = string.format('%d', math.floor(now_ms() / 60000 + tonumber(life_s) / 60) + 1)
+    local minute = string.format('%d', math.floor(now / 60000 + tonumber(life_s) / 60) + 1)
     redis.call('ZADD', expiring, minute, minute)
     redis.call('RPUSH', expiring .. ':' .. minute, status .. ' ' .. job_id .. ' ' .. owner)
 end

@@ -34,25 +34,23 @@ local function rejoin_line(job_key)
     redis.call('HSET', job_key, 'queued_ms', now_ms())
 end
 
--- A job starts. One that was put back to the head does not take the queue back with it.
-local function note_start(job_key)
-    local job = redis.call('HMGET', job_key, 'queue', 'number')
-    if job[1] and job[2] then
-        local line = pace_key(job_key, 'line', job[1])
-        if tonumber(redis.call('HGET', line, 'started') or 0) < tonumber(job[2]) then
-            redis.call('HSET', line, 'started', job[2])
+-- A job starts that has this number in its queue. One that was put back to the head does not take the queue back with it.
+local function note_start(job_key, queue, number)
+    if queue and number then
+        local line = pace_key(job_key, 'line', queue)
+        if tonumber(redis.call('HGET', line, 'started') or 0) < tonumber(number) then
+            redis.call('HSET', line, 'started', number)
             redis.call('EXPIRE', line, PACE_LIFE_S)
         end
     end
 end
 
 -- A run took so long; `length` is two bytes, or empty where it tells nothing of other runs.
-local function note_length(job_key, length)
-    local job = length ~= '' and redis.call('HMGET', job_key, 'task', 'queue')
-    if not job or not job[2] then
+local function note_length(job_key, task, queue, length)
+    if length == '' or not queue then
         return
     end
-    for _, key in ipairs({pace_key(job_key, 'task', job[1]), pace_key(job_key, 'queue', job[2])}) do
+    for _, key in ipairs({pace_key(job_key, 'task', task), pace_key(job_key, 'queue', queue)}) do
         local known = redis.call('GET', key) or ''
         redis.call('SET', key, length .. string.sub(known, 1, KEPT_BYTES - 2), 'EX', PACE_LIFE_S)
     end

@@ -1,0 +1,53 @@
+-- A worker's desk takes a job: queued becomes running, in RQ's books as well, in one step. It takes the head of its
+-- queue, or what its worker has moved to the intermediate list after a wait. What is not plainly a job to be run, as one
+-- of another deployment or one that is broken, it leaves where it stands.
+-- KEYS from `key`  queue list, intermediate list, leases of running jobs, delayed jobs
+-- ARGV from `arg`  +0 prefix of job hashes  +1 prefix of RQ's jobs  +2 templates of RQ's commands for a job that is taken
+--                  +3 and for a worker that has none  +4 lease, ms  +5 time of RQ's books, s  +6 the same in RFC 3339
+--                  +7 execution id  +8 id of the job that was moved ('' for the head of the queue)
+--                  +9 what is asked for: 'job', 'nothing', or where that was asked before: 'same or job', 'same'
+-- Keys of jobs are made from the prefixes, since their names stand in the queue.
+-- Gives {job id, now in ms, {field, value, ...} of the job hash, {data, timeout, origin} of RQ's job}, or false
+local function job_at_desk(key, arg)
+    local jobs, rq_jobs, execution, moved_id = ARGV[arg], ARGV[arg + 1], ARGV[arg + 7], ARGV[arg + 8]
+    local now, asked_for = now_ms(), ARGV[arg + 9]
+
+    -- The job of this execution, whose answer was lost. Its lease counts from the answer that arrives.
+    local function same()
+        for _, job_id in ipairs(redis.call('ZRANGE', KEYS[key + 2], 0, -1)) do
+            if redis.pcall('HGET', jobs .. job_id, 'execution') == execution then
+                redis.call('ZADD', KEYS[key + 2], now + ARGV[arg + 4], job_id)
+                return job_id
+            end
+        end
+    end
+
+    local function take(job_id)
+        local job = redis.pcall('HMGET', jobs .. job_id, unpack(STARTS_FROM))
+        local payload = redis.pcall('HGET', rq_jobs .. job_id, 'data')
+        if job.err or type(payload) ~= 'string' or not may_start(job, job_id, execution, KEYS[key + 3]) then
+            return
+        end
+        if moved_id == '' then
+            redis.call('LPOP', KEYS[key])
+        else
+            redis.call('LREM', KEYS[key + 1], 1, job_id)
+        end
+        start_job(jobs .. job_id, job_id, job, execution, now, KEYS[key + 2], ARGV[arg + 4])
+        local at_s, at = ARGV[arg + 5], ARGV[arg + 6]
+        keep_books(ARGV[arg + 2], {job = job_id, execution = execution, now = at_s, at = at}, at_s)
+        return job_id
+    end
+
+    local taken = string.find(asked_for, 'same', 1, true) and same()
+    if not taken and string.find(asked_for, 'job', 1, true) then
+        local next_id = moved_id ~= '' and moved_id or redis.call('LINDEX', KEYS[key], 0)
+        taken = next_id and take(next_id)
+    end
+    if not taken then
+        keep_books(ARGV[arg + 3], {}, 0)
+        return false
+    end
+    local rq_job = redis.pcall('HMGET', rq_jobs .. taken, 'data', 'timeout', 'origin')
+    return {taken, now, redis.call('HGETALL', jobs .. taken), rq_job.err and {} or rq_job}
+end
