@@ -27,16 +27,19 @@ class WorkHorse:
     """A child process that is there until it is dismissed, or dies.
 
     `live` is what it does with its end of the line and the worker's pid; it never returns. `has_begun` says whether it
-    has taken up its last order: what it was ordered and did not begin, another one may run.
+    has taken up its last order: what it was ordered and did not begin, another one may run. `beside` is one
+    that lives meanwhile, whose line it must not hold.
     """
 
-    def __init__(self, live: Callable[[Line, int], NoReturn]) -> None:
+    def __init__(self, live: Callable[[Line, int], NoReturn], beside: WorkHorse | None = None) -> None:
         self._line, theirs = Line.pair()
         self.runs, self.has_begun, self._is_fit, self._nap_s = 0, False, True, FIRST_NAP_S
         worker_pid = os.getpid()
         self.pid = os.fork()
         if self.pid == 0:
             self._line.close()
+            if beside is not None:
+                beside._line.close()
             live(theirs, worker_pid)
         theirs.close()
         with contextlib.suppress(OSError):  # it does so itself; nobody may end its group while that is still ours
@@ -78,6 +81,10 @@ class WorkHorse:
         """Ends it, and whatever it has started and left in its group."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)
+
+    def let_go(self) -> None:
+        """Tells it to go, now that it runs nothing, and does not wait for it."""
+        self._line.say_no_more()
 
     def dismiss(self) -> None:
         """Has it go, now that it runs nothing; one that cannot go any more is ended."""

@@ -37,11 +37,15 @@ class Line:
         self.is_open = False
         self._end.close()
 
+    def say_no_more(self) -> None:
+        """Lets the other end know that nothing is to come."""
+        with contextlib.suppress(OSError):
+            self._end.shutdown(socket.SHUT_WR)
+
     def hang_up(self, at_most_s: float) -> None:
         """Says no more, waits until the other end has gone, for `at_most_s` seconds at most, and closes."""
         ends_at_s = monotonic_s() + at_most_s
-        with contextlib.suppress(OSError):
-            self._end.shutdown(socket.SHUT_WR)
+        self.say_no_more()
         while self.is_open and (left_s := ends_at_s - monotonic_s()) > 0:
             self.hear(left_s)
         self.close()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from aj.job import ErrorType, Outcome, Status, to_json
@@ -23,7 +23,8 @@ class Order:
     timeout_s: int
 
     def packed(self) -> bytes:
-        return to_json(asdict(self))
+        names = ("job_id", "task", "params", "attempt", "traceparent", "timeout_s")
+        return to_json({name: getattr(self, name) for name in names})  # `asdict` copies, ten times as slowly
 
     @classmethod
     def unpacked(cls, text: bytes) -> Order:

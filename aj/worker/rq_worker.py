@@ -49,6 +49,7 @@ from aj.worker.attempt import START_FOR_S, JobAttempt
 from aj.worker.horse import WorkHorse
 from aj.worker.loop import MONITOR_INTERVAL_S, WorkLoop
 from aj.worker.message import Order
+from aj.worker.stable import Stable
 from aj.worker.stall import Stall
 from aj.worker.surroundings import Surroundings
 
@@ -83,8 +84,8 @@ class Worker(WorkLoop):
         surroundings: Surroundings = nullcontext,
     ) -> None:
         self._settings, self._registry, self._host_of = settings, registry, host_of
-        self._stall = Stall(registry, surroundings, settings.max_result_bytes)
-        self._horse: WorkHorse | None = None
+        stall = Stall(registry, surroundings, settings.max_result_bytes)
+        self._stable = Stable(stall.live, settings.jobs_per_horse)
         self._to_kill: set[str] = set()
         self._jobs = Jobs(client, Keys(settings.prefix))
         self._next_beat_s = 0.0
@@ -98,7 +99,7 @@ class Worker(WorkLoop):
         try:
             super().run()
         finally:
-            self.dismiss_horse()
+            self.dismiss_horses()
 
     def take_up(self, job_id: str, *, goes_on: bool) -> None:
         """Runs a job that was moved out of the queue, and with `goes_on` those behind it, while there are any."""
@@ -171,9 +172,7 @@ class Worker(WorkLoop):
         job = run.taken.job
         order = Order(job.id, job.task, params, job.attempt, job.traceparent, run.taken.timeout_s)
         for _ in range(MOST_HORSES):
-            horse = self._fit_horse()
-            horse.order(order)
-            outcome = self._wait_for(horse, run)
+            outcome = self._wait_for(self._stable.order(order), run)
             if outcome is not None:
                 return outcome
         log.warning("job %s: %d work-horses died before they began", job.id, MOST_HORSES)
@@ -210,18 +209,9 @@ class Worker(WorkLoop):
         meant = [each.id for each in list(self.executions.values()) if self._stopped_job_id in (None, each.job_id)]
         self._to_kill.update(meant)
 
-    def _fit_horse(self) -> WorkHorse:
-        """The work-horse that is there, or a fresh one."""
-        if self._horse is None or not self._horse.is_fit(self._settings.jobs_per_horse):
-            self.dismiss_horse()
-            self._horse = WorkHorse(self._stall.live)
-        return self._horse
-
-    def dismiss_horse(self) -> None:
+    def dismiss_horses(self) -> None:
         """No work-horse stays behind."""
-        horse, self._horse = self._horse, None
-        if horse is not None:
-            horse.dismiss()
+        self._stable.dismiss()
 
     def get_heartbeat_ttl(self, job: Job | None = None, working_time: float = 0.0) -> int:
         """Longer than our own lease, so that RQ's clean-up, which `rq info` runs too, never judges before a sweep."""

@@ -33,7 +33,7 @@ def client(horses: Deployment) -> FlaskClient:
 def worker(horses: Deployment) -> Iterator[Worker]:
     worker = horses.worker()
     yield worker
-    worker.dismiss_horse()
+    worker.dismiss_horses()
 
 
 def ran(worker: Worker, client: FlaskClient, task: str, **members: Any) -> dict[str, Any]:
@@ -44,8 +44,8 @@ def ran(worker: Worker, client: FlaskClient, task: str, **members: Any) -> dict[
 
 
 def pid_of(worker: Worker) -> int:
-    assert worker._horse is not None
-    return worker._horse.pid
+    assert worker._stable.at_work is not None
+    return worker._stable.at_work.pid
 
 
 def test_one_process_runs_job_after_job(worker: Worker, client: FlaskClient) -> None:
@@ -53,7 +53,7 @@ def test_one_process_runs_job_after_job(worker: Worker, client: FlaskClient) -> 
     pids = {ran(worker, client, "pid")["result"] for _ in range(5)}
     assert pids == {pid_of(worker)}
     assert os.getpid() not in pids
-    worker.dismiss_horse()
+    worker.dismiss_horses()
     assert not is_alive(pids.pop())
 
 
@@ -64,7 +64,7 @@ def test_it_is_replaced_after_as_many_jobs_as_it_may_run(
     """1 is a process for each job."""
     worker = horses.worker(AJ_JOBS_PER_HORSE=jobs_per_horse)
     pids = {ran(worker, client, "pid")["result"] for _ in range(6)}
-    worker.dismiss_horse()
+    worker.dismiss_horses()
     assert len(pids) == processes
     assert not [pid for pid in pids if is_alive(pid)]
 
@@ -105,7 +105,7 @@ def test_an_order_that_was_not_begun_is_given_to_another_one(
 ) -> None:
     """It died between two looks at it: the worker thinks that it lives."""
     first = ran(worker, client, "pid")["result"]
-    horse = worker._horse
+    horse = worker._stable.at_work
     assert horse is not None
     answers = iter([True])
     monkeypatch.setattr(horse, "is_fit", lambda most_runs: next(answers, False))
@@ -140,7 +140,7 @@ def test_a_task_that_closes_every_file_and_runs_on_is_still_watched(
     worker = horses.worker()
     late = horses.client(AJ_JOB_TIMEOUT_S="1")
     assert ran(worker, late, "close_all_files_and_go_on")["error"]["type"] == "timed-out"
-    worker.dismiss_horse()
+    worker.dismiss_horses()
 
 
 def test_a_time_that_is_over_leaves_the_next_job_alone(worker: Worker, client: FlaskClient) -> None:
@@ -155,9 +155,9 @@ def test_a_worker_that_is_gone_leaves_no_work_horse(horses: Deployment, client: 
     """Also one that nobody dismissed."""
     worker = horses.worker()
     pid = ran(worker, client, "pid")["result"]
-    horse = worker._horse
+    horse = worker._stable.at_work
     assert horse is not None
     with closing(horse._line):
         wait_until(lambda: is_alive(pid), what="a living one")
     wait_until(lambda: not is_alive(pid), what="its end")
-    worker.dismiss_horse()
+    worker.dismiss_horses()
