@@ -109,7 +109,7 @@ class Wish:
     def __init__(self, desk: Desk, is_open: Callable[[], bool]) -> None:
         self.desk, self._is_open = desk, is_open
         self.execution, self._was_asked = secrets.token_hex(16), False
-        self._at = Moment.of_now()
+        self._at: Moment | None = None
         self.taken: Taken | None = None
 
     def words(self, moved_id: str = "") -> list[Word]:
@@ -122,6 +122,8 @@ class Wish:
         return self.desk.words(self._at, self.execution, moved_id, " or ".join(wanted) or "nothing")
 
     def note(self, reply: Sequence[Any] | None) -> None:
+        """What a script has answered."""
+        assert self._at is not None
         self.taken = None if reply is None else self.desk.read(reply, self.execution, self._at)
 
 

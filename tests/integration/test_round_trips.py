@@ -1,4 +1,4 @@
-"""What a request costs the store, counted by the store: one round trip, whatever the answer."""
+"""What a request and a job cost the store, counted by the store: one round trip each."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 
 from aj.job import CallbackState
 from aj.store import Attempt, Keys, figures
+from aj.worker import loop
 from tests.conftest import Deployment
 from tests.support.deliveries import ended, outbox_of
 from tests.support.jobs import run, submit
@@ -90,3 +91,29 @@ def test_a_turn_of_the_deliverer_costs_one_round_trip(alone: Deployment) -> None
     made = [(each, Attempt(CallbackState.DELIVERED, 200, 1)) for each in claimed]
     assert trips(alone, lambda: claimed.extend(outbox.turn(made, 2, 30)[0])) == 1
     assert len(claimed) == 4
+
+
+def test_a_job_costs_one_round_trip(alone: Deployment, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where others wait behind it; one that comes to an idle worker costs three: the wait, the start and the end."""
+    monkeypatch.setattr(loop, "LOOK_INTERVAL_S", 3600)
+    client, worker = alone.client(AJ_MAX_QUEUED="100"), alone.worker()
+    submit(client, n=1)
+    worker.work_once(goes_on=True)
+
+    def commands() -> int:
+        info: Any = alone.redis.info("stats")
+        return int(info["total_commands_processed"])
+
+    def cost(count: int) -> tuple[int, int]:
+        """Round trips, and commands inside scripts too. The least of three: ends of connections may add to one."""
+        costs = []
+        for _ in range(3):
+            ids = [submit(client, n=n) for n in range(count)]
+            before = commands()
+            costs.append((trips(alone, lambda: worker.work_once(goes_on=True)), commands() - before))
+            assert client.get(f"/jobs/{ids[-1]}").json["status"] == "succeeded"  # type: ignore[index]
+        return min(costs)
+
+    (trips_of_one, commands_of_one), (trips_of_eleven, commands_of_eleven) = cost(1), cost(11)
+    assert (trips_of_one, trips_of_eleven) == (3, 13)
+    assert (commands_of_eleven - commands_of_one) / 10 <= 56

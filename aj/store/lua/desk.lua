@@ -8,9 +8,9 @@
 --                  +9 what is asked for: 'job', 'nothing', or where that was asked before: 'same or job', 'same'
 -- Keys of jobs are made from the prefixes, since their names stand in the queue.
 -- Gives {job id, now in ms, {field, value, ...} of the job hash, {data, timeout, origin} of RQ's job}, or false
-local function job_at_desk(key, arg)
+local function job_at_desk(key, arg, now)
     local jobs, rq_jobs, execution, moved_id = ARGV[arg], ARGV[arg + 1], ARGV[arg + 7], ARGV[arg + 8]
-    local now, asked_for = now_ms(), ARGV[arg + 9]
+    local asked_for, at_s = ARGV[arg + 9], ARGV[arg + 5]
 
     -- The job of this execution, whose answer was lost. Its lease counts from the answer that arrives.
     local function same()
@@ -22,10 +22,13 @@ local function job_at_desk(key, arg)
         end
     end
 
+    local function rq_job_of(job_id)
+        return redis.pcall('HMGET', rq_jobs .. job_id, 'data', 'timeout', 'origin')
+    end
+
     local function take(job_id)
-        local job = redis.pcall('HMGET', jobs .. job_id, unpack(STARTS_FROM))
-        local payload = redis.pcall('HGET', rq_jobs .. job_id, 'data')
-        if job.err or type(payload) ~= 'string' or not may_start(job, job_id, execution, KEYS[key + 3]) then
+        local job, rq_job = redis.pcall('HMGET', jobs .. job_id, unpack(STARTS_FROM)), rq_job_of(job_id)
+        if job.err or not rq_job[1] or not may_start(job, job_id, execution, KEYS[key + 3]) then
             return
         end
         if moved_id == '' then
@@ -34,20 +37,25 @@ local function job_at_desk(key, arg)
             redis.call('LREM', KEYS[key + 1], 1, job_id)
         end
         start_job(jobs .. job_id, job_id, job, execution, now, KEYS[key + 2], ARGV[arg + 4])
-        local at_s, at = ARGV[arg + 5], ARGV[arg + 6]
-        keep_books(ARGV[arg + 2], {job = job_id, execution = execution, now = at_s, at = at}, at_s)
-        return job_id
+        local filled = {job = job_id, execution = execution, now = at_s, at = ARGV[arg + 6]}
+        keep_books(ARGV[arg + 2], filled, at_s)
+        return job_id, rq_job
     end
 
-    local taken = string.find(asked_for, 'same', 1, true) and same()
+    local taken, rq_job
+    if string.find(asked_for, 'same', 1, true) then
+        taken = same()
+        rq_job = taken and rq_job_of(taken)
+    end
     if not taken and string.find(asked_for, 'job', 1, true) then
         local next_id = moved_id ~= '' and moved_id or redis.call('LINDEX', KEYS[key], 0)
-        taken = next_id and take(next_id)
+        if next_id then
+            taken, rq_job = take(next_id)
+        end
     end
     if not taken then
         keep_books(ARGV[arg + 3], {}, 0)
         return false
     end
-    local rq_job = redis.pcall('HMGET', rq_jobs .. taken, 'data', 'timeout', 'origin')
     return {taken, now, redis.call('HGETALL', jobs .. taken), rq_job.err and {} or rq_job}
 end

@@ -17,8 +17,8 @@ local function owe_webhook(job_key, url, traceparent, now)
     redis.call('PUBLISH', ARGV[12], ARGV[2])
 end
 
-local function end_job()
-    local now, expires_ms = now_ms(), string.format('%d', tonumber(ARGV[6]) + tonumber(ARGV[7]) * 1000)
+local function end_job(now)
+    local expires_ms = string.format('%d', tonumber(ARGV[6]) + tonumber(ARGV[7]) * 1000)
     local job = redis.call(
         'HMGET', KEYS[1], 'owner', 'key_until_ms', 'task', 'queue', 'started_ms', 'callback_url', 'traceparent')
     local owner, task = job[1] or '', job[3]

@@ -1,6 +1,6 @@
 -- Whether an execution may end an attempt now: 'yes', 'done' where it has done so before, or 'fenced'.
 -- An attempt that somebody else ends, because its lease is over, ends only while the lease is still over.
-local function may_end(job_key, leases, execution, job_id, only_lapsed)
+local function may_end(job_key, leases, execution, job_id, only_lapsed, now)
     local job = redis.call('HMGET', job_key, 'status', 'execution')
     if job[2] ~= execution then
         return 'fenced'
@@ -8,9 +8,6 @@ local function may_end(job_key, leases, execution, job_id, only_lapsed)
     if job[1] ~= 'running' then
         return 'done'
     end
-    local lease = redis.call('ZSCORE', leases, job_id)
-    if only_lapsed == '1' and lease and tonumber(lease) > now_ms() then
-        return 'fenced'
-    end
-    return 'yes'
+    local lease = only_lapsed == '1' and redis.call('ZSCORE', leases, job_id)
+    return lease and tonumber(lease) > now and 'fenced' or 'yes'
 end

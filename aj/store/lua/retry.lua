@@ -3,7 +3,7 @@
 -- ARGV  1 execution id  2 job id  3 '1' to do it only if the lease is over  4 delay, ms
 --       then RQ's commands, which push the job into its queue where there is no delay
 -- Returns 'yes', 'done' where this execution has done it before, or 'fenced'
-local verdict = may_end(KEYS[1], KEYS[2], ARGV[1], ARGV[2], ARGV[3])
+local verdict = may_end(KEYS[1], KEYS[2], ARGV[1], ARGV[2], ARGV[3], now_ms())
 if verdict == 'done' and redis.call('HGET', KEYS[1], 'status') ~= 'queued' then
     return 'fenced'
 end
