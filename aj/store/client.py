@@ -32,41 +32,10 @@ WORKER_REPLY_TIMEOUT_S = 10.0
 AWAY = "The job store cannot be used at the moment; try again a little later."
 
 
-class Pipeline(redis.client.Pipeline):
-    """A pipeline whose commands can be sent through one of our scripts instead of MULTI and EXEC.
-
-    RQ's code fills it and executes it without knowing. Where a status changes, the job class calls
-    `send_through`; then the script decides, in one atomic step, whether all the commands run or none.
-    """
-
-    through: Callable[[list[tuple[Any, ...]]], None] | None = None
-
-    def __enter__(self) -> Pipeline:
-        return self
-
-    def send_through(self, script: Callable[[list[tuple[Any, ...]]], None]) -> None:
-        self.through = script
-
-    def execute(self, raise_on_error: bool = True) -> list[Any]:
-        if self.through is None:
-            return super().execute(raise_on_error)
-        script, commands = self.through, commands_of(self)
-        self.reset()
-        script(commands)
-        return []
-
-    def reset(self) -> None:  # type: ignore[override]
-        self.through = None
-        super().reset()
-
-
 class Client(redis.Redis):
-    """A Redis client whose pipelines are `Pipeline`s. One that serves requests has a `breaker`."""
+    """A Redis client. One that serves requests has a `breaker`."""
 
     breaker: Breaker | None = None
-
-    def pipeline(self, transaction: bool = True, shard_hint: str | None = None) -> Pipeline:
-        return Pipeline(self.connection_pool, self.response_callbacks, transaction, shard_hint)
 
     def call(self, *words: Any) -> Any:
         """Sends one command and gives its reply as it came: what `execute_command` does, and nothing else.

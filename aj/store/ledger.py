@@ -6,11 +6,11 @@ same traces.
 
 from __future__ import annotations
 
+from redis.client import Pipeline
 from rq.executions import Execution
 from rq.job import JobStatus
 from rq.utils import current_timestamp, now
 
-from aj.store.client import Pipeline
 from aj.store.rq_classes import Job, Queue
 
 

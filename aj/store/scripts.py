@@ -6,9 +6,10 @@ from collections.abc import Iterable, Sequence
 from importlib.resources import files
 from typing import Any
 
+from redis.client import Pipeline
 from redis.exceptions import NoScriptError
 
-from aj.store.client import Client, Pipeline, errors_converted
+from aj.store.client import Client, errors_converted
 
 Word = bytes | str | int | float
 

@@ -17,7 +17,7 @@ from aj.clock import monotonic_s
 from aj.errors import SettingsError, StoreUnavailable
 from aj.settings import Settings
 from aj.store import Changes, Client, connect
-from aj.store.client import Pipeline, errors_converted
+from aj.store.client import errors_converted
 from aj.store.sentinel import MasterTLSConnection
 from tests.conftest import Deployment
 from tests.support.jobs import document, submit
@@ -134,7 +134,6 @@ def test_pipelines_are_ours(watched: Watched) -> None:
     """So that RQ's commands go through our scripts here too."""
     client = connect(watched.url)
     assert type(client) is Client
-    assert type(client.pipeline()) is Pipeline
 
 
 @pytest.mark.parametrize("what", ["master", "password", "sentinels"])
