@@ -67,7 +67,7 @@ class Desk:
 
     def __init__(self, keys: Keys, queue: Queue, books: Books, lease_s: float) -> None:
         self.keys = [queue.key, queue.intermediate_queue_key, keys.leases, keys.delayed]
-        self._books, self._queue = books, queue.name.encode()
+        self._books = books
         prefixes = [keys.job(""), RqJob.redis_job_namespace_prefix]
         self._words: list[Word] = [*prefixes, books.of_start(), books.of_idleness(), int(lease_s * 1000)]
         self._successes: dict[int, str] = {}
@@ -87,20 +87,8 @@ class Desk:
         """What `desk.lua` gives, where it gives a job."""
         job_id, now_ms, pairs, rq_job = reply
         job = job_from(job_id.decode(), dict(zip(pairs[::2], pairs[1::2], strict=True)))
-        params, timeout_s = self._read_payload(*rq_job) if rq_job else (None, 0)
+        params, timeout_s = _readable(*rq_job) if rq_job else (None, 0)
         return Taken(job, Claim(job.id, execution), int(now_ms), began, params, timeout_s)
-
-    def _read_payload(
-        self, data: bytes | None, timeout: bytes | None, origin: bytes | None
-    ) -> tuple[dict[str, Any] | None, int]:
-        """Parameters and seconds; no parameters where anything is not as it was submitted."""
-        try:
-            assert data is not None
-            name, _, _, params = JSONSerializer.loads(_decompressed(data))  # type: ignore[no-untyped-call]
-            is_ours = isinstance(name, str) and isinstance(params, dict) and origin == self._queue
-            return (params if is_ours else None), int(timeout or b"")
-        except Exception:
-            return None, 0
 
 
 class Wish:
@@ -125,6 +113,16 @@ class Wish:
         """What a script has answered."""
         assert self._at is not None
         self.taken = None if reply is None else self.desk.read(reply, self.execution, self._at)
+
+
+def _readable(data: bytes, timeout: bytes | None, origin: bytes | None) -> tuple[dict[str, Any] | None, int]:
+    """Parameters and seconds from RQ's part of a job. No parameters where RQ's tools could not read it either."""
+    try:
+        name, _, _, params = JSONSerializer.loads(_decompressed(data))  # type: ignore[no-untyped-call]
+        is_readable = isinstance(name, str) and isinstance(params, dict) and (origin or b"").decode()
+        return (params if is_readable else None), int(timeout or b"")
+    except Exception:
+        return None, 0
 
 
 def _decompressed(data: bytes) -> bytes:
