@@ -48,6 +48,13 @@ class Job(rq.job.Job):
         self.func_name, self.args, self.kwargs = "unreadable", [], {}
         return False
 
+    def set_status(self, status: rq.job.JobStatus, pipeline: redis.client.Pipeline | None = None) -> None:
+        """At the end of a job `save` follows, which writes it."""
+        if status in ENDS and self.ended_at is not None and pipeline is not None:
+            self._status = status
+        else:
+            super().set_status(status, pipeline=pipeline)
+
     def save(
         self, pipeline: redis.client.Pipeline | None = None, include_meta: bool = True, include_result: bool = True
     ) -> None:

@@ -8,6 +8,7 @@ process does stands in `stall`.
 from __future__ import annotations
 
 import contextlib
+import mmap
 import os
 import select
 import signal
@@ -17,7 +18,10 @@ from typing import NoReturn
 
 from aj.job import Outcome
 from aj.worker.line import Line
-from aj.worker.message import BEGUN, ENDED, ORDER, PROGRESS, Order, Report
+from aj.worker.message import ENDED, ORDER, PROGRESS, Order, Report
+
+# With its end of the line, a byte that it sets to 1 when it takes up an order, and its worker's pid.
+Life = Callable[[Line, mmap.mmap, int], NoReturn]
 
 GOES_WITHIN_S = 1.0
 FIRST_NAP_S = 0.001
@@ -26,25 +30,30 @@ FIRST_NAP_S = 0.001
 class WorkHorse:
     """A child process that is there until it is dismissed, or dies.
 
-    `live` is what it does with its end of the line and the worker's pid; it never returns. `has_begun` says whether it
-    has taken up its last order: what it was ordered and did not begin, another one may run. `beside` is one
-    that lives meanwhile, whose line it must not hold.
+    `live` is what it does; it never returns. `beside` is one that lives meanwhile, whose line it must not hold.
     """
 
-    def __init__(self, live: Callable[[Line, int], NoReturn], beside: WorkHorse | None = None) -> None:
+    def __init__(self, live: Life, beside: WorkHorse | None = None) -> None:
         self._line, theirs = Line.pair()
-        self.runs, self.has_begun, self._is_fit, self._nap_s = 0, False, True, FIRST_NAP_S
+        # A byte that both see: a message would wake its worker for nothing, which costs a job 50 µs.
+        self._begun = mmap.mmap(-1, 1)
+        self.runs, self._is_fit, self._nap_s = 0, True, FIRST_NAP_S
         worker_pid = os.getpid()
         self.pid = os.fork()
         if self.pid == 0:
             self._line.close()
             if beside is not None:
                 beside._line.close()
-            live(theirs, worker_pid)
+            live(theirs, self._begun, worker_pid)
         theirs.close()
         with contextlib.suppress(OSError):  # it does so itself; nobody may end its group while that is still ours
             os.setpgid(self.pid, self.pid)
         self._end = weakref.finalize(self, _end, self.pid, worker_pid)
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether it has taken up its last order: what it was ordered and did not begin, another one may run."""
+        return self._begun[0] == 1
 
     @property
     def lives(self) -> bool:
@@ -58,7 +67,7 @@ class WorkHorse:
 
     def order(self, order: Order) -> None:
         self.runs += 1
-        self.has_begun = False
+        self._begun[0] = 0
         self._line.say(ORDER, order.packed())
 
     def outcome(self, at_most_s: float, report_progress: Callable[[bytes], None]) -> Outcome | None:
@@ -68,7 +77,6 @@ class WorkHorse:
             select.select([], [], [], min(self._nap_s, at_most_s))
             self._nap_s *= 2
         for kind, body in self._line.hear(at_most_s):
-            self.has_begun = self.has_begun or kind == BEGUN
             if kind == PROGRESS:
                 report_progress(body)
             elif kind == ENDED:

@@ -8,7 +8,7 @@ from typing import Any
 
 from aj.job import ErrorType, Outcome, Status, to_json
 
-ORDER, BEGUN, PROGRESS, ENDED = b"o", b"b", b"p", b"e"
+ORDER, PROGRESS, ENDED = b"o", b"p", b"e"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,18 +6,14 @@ last run, and is ready when that ends; and one that has had its last run goes wh
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NoReturn
-
-from aj.worker.horse import WorkHorse
-from aj.worker.line import Line
+from aj.worker.horse import Life, WorkHorse
 from aj.worker.message import Order
 
 
 class Stable:
     """Work-horses that run so many jobs each and live as `live` says. No more than one of them runs a job at a time."""
 
-    def __init__(self, live: Callable[[Line, int], NoReturn], jobs_per_horse: int) -> None:
+    def __init__(self, live: Life, jobs_per_horse: int) -> None:
         self._live, self._jobs_per_horse = live, jobs_per_horse
         self.at_work: WorkHorse | None = None
         self._next: WorkHorse | None = None

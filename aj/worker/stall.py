@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
+import mmap
 import os
 import random
 import resource
@@ -23,7 +24,7 @@ from aj.processes import die_with_parent
 from aj.registry import Registry
 from aj.worker.alarm import alarm_after
 from aj.worker.line import Line
-from aj.worker.message import BEGUN, ENDED, PROGRESS, Order, Report
+from aj.worker.message import ENDED, PROGRESS, Order, Report
 from aj.worker.surroundings import Surroundings, inside
 
 # A work-horse that has grown by more than this is not used again.
@@ -38,14 +39,14 @@ class Stall:
     surroundings: Surroundings
     max_result_bytes: int
 
-    def live(self, line: Line, worker_pid: int) -> NoReturn:
+    def live(self, line: Line, begun: mmap.mmap, worker_pid: int) -> NoReturn:
         """The life of the process that calls it, a fork of its worker, until the worker hangs up."""
         try:
             _leave_the_worker(worker_pid)
             pid, at_first_bytes = os.getpid(), _resident_bytes()
             while line.is_open:
                 for _, body in line.hear():
-                    line.say(BEGUN)
+                    begun[0] = 1
                     outcome = contextvars.copy_context().run(self._run, Order.unpacked(body), line)
                     if os.getpid() != pid:
                         os._exit(0)  # a process that the task forked and that came back from it: it runs no jobs

@@ -25,8 +25,9 @@ local function list_ended(job_key, job_id, owner, status, now, life_s)
     redis.call('ZADD', list_key(job_key, 'ended:' .. status, owner), 0, job_id)
     local expiring = list_key(job_key, 'expiring')
     local minute = string.format('%d', math.floor(now / 60000 + tonumber(life_s) / 60) + 1)
-    redis.call('ZADD', expiring, minute, minute)
-    redis.call('RPUSH', expiring .. ':' .. minute, status .. ' ' .. job_id .. ' ' .. owner)
+    if redis.call('RPUSH', expiring .. ':' .. minute, status .. ' ' .. job_id .. ' ' .. owner) == 1 then
+        redis.call('ZADD', expiring, minute, minute)
+    end
 end
 
 local function unlist_ended(job_key, job_id, status, owner)
