@@ -42,10 +42,10 @@ from aj.store import (
     Wish,
     patiently,
 )
-from aj.store.client import commands_of
+from aj.store.client import commands_of, errors_converted
 from aj.store.ledger import note_failure, note_retry
 from aj.store.rq_classes import Job, UnreadableJob, readable_job
-from aj.worker.attempt import START_FOR_S, JobAttempt
+from aj.worker.attempt import END_FOR_S, START_FOR_S, JobAttempt
 from aj.worker.horse import WorkHorse
 from aj.worker.loop import MONITOR_INTERVAL_S, WorkLoop
 from aj.worker.message import Order
@@ -256,7 +256,9 @@ class Worker(WorkLoop):
 
     def _books_of_failure(self, run: Run, outcome: Outcome) -> list[tuple[Any, ...]]:
         """RQ's commands for an attempt that failed. Without RQ's part the job cannot run again."""
-        again = None if run.attempt.retry_in_s is None else readable_job(run.taken.job.id, self.connection)
+        again = None
+        if run.attempt.retry_in_s is not None:
+            again = patiently(lambda: self._whole_rq_job(run), END_FOR_S)
         if again is None:
             run.attempt.decide(outcome, for_good=True)
         with self.connection.pipeline() as pipe:
@@ -268,8 +270,13 @@ class Worker(WorkLoop):
                 note_retry(pipe, again, run.execution, self.queue, delayed=run.attempt.retry_in_s > 0)
             return commands_of(pipe)
 
+    def _whole_rq_job(self, run: Run) -> Job | None:
+        """RQ's part of the job, where it can be read. Raises: StoreUnavailable."""
+        with errors_converted():
+            return readable_job(run.taken.job.id, self.connection)
+
     def _rq_job(self, run: Run) -> Job:
-        """RQ's part of the job, as far as books of its end need it."""
+        """RQ's part of the job, as far as a sign of life and the end of it need it; nothing is asked of the store."""
         job = Job(run.taken.job.id, self.connection)
         job.origin, job.failure_ttl = self.queue.name, run.attempt.lives_s[0]
         return job

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import redis
 import rq
 import rq.utils
 from flask.testing import FlaskClient
@@ -21,7 +22,7 @@ from aj.job import new_job_id
 from aj.store import Books, connect
 from aj.store.client import commands_of
 from aj.store.ledger import note_start, note_success
-from aj.store.rq_classes import Job
+from aj.store.rq_classes import Job, readable_job
 from aj.worker import loop
 from aj.worker.rq_worker import Run, Worker
 from tests.conftest import Deployment
@@ -175,6 +176,26 @@ def test_what_was_taken_without_an_answer_is_run_whatever_happens_meanwhile(
     worker.work_once(goes_on=True)
     assert document(client, ids[1])["status"] == "succeeded"
     assert document(client, ids[2])["status"] == ("queued" if meanwhile == "told to stop" else "succeeded")
+
+
+def test_a_failure_that_has_another_attempt_waits_for_a_store_that_is_away(
+    client: FlaskClient, worker: Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """RQ's part of the job is read for it, and no outcome is lost because that has to be asked for twice."""
+    answers: Any = iter([redis.ConnectionError("away")])
+
+    def read(*words: Any) -> Any:
+        for error in answers:
+            raise error
+        return readable_job(*words)
+
+    monkeypatch.setattr("aj.worker.rq_worker.readable_job", read)
+    job_id = submit(client, task="try_again_at_once", fail=True)
+    worker.work_once()
+    seen = document(client, job_id)
+    assert (seen["status"], seen["attempt"]) == ("queued", 1)
+    worker.work_once()
+    assert document(client, job_id)["attempt"] == 2
 
 
 # -- RQ's books ------------------------------------------------------------------------------------------------
