@@ -69,6 +69,22 @@ def test_it_is_replaced_after_as_many_jobs_as_it_may_run(
     assert not [pid for pid in pids if is_alive(pid)]
 
 
+@pytest.mark.parametrize("dies", [False, True])
+def test_the_next_one_is_ready_when_the_last_run_ends(horses: Deployment, client: FlaskClient, dies: bool) -> None:
+    """It was started meanwhile; one that has died since then costs nothing, and the one before is gone."""
+    worker = horses.worker(AJ_JOBS_PER_HORSE="1")
+    first = ran(worker, client, "pid")["result"]
+    ready = worker._stable._next
+    assert ready is not None
+    if dies:
+        os.kill(ready.pid, signal.SIGKILL)
+    second = ran(worker, client, "pid")["result"]
+    assert (second == ready.pid) is not dies
+    assert not is_alive(first)
+    worker.dismiss_horses()
+    assert not is_alive(second)
+
+
 def test_it_is_replaced_when_it_has_grown(worker: Worker, client: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
     """A task that leaks does not fill the machine."""
     monkeypatch.setattr(stall, "GROWTH_MOST_BYTES", 64 * 2**20)
