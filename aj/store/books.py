@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from typing import Any
 
 from rq.executions import Execution
@@ -38,7 +37,7 @@ class Moment:
     @classmethod
     def of_now(cls) -> Moment:
         at = now()
-        return cls(_seconds(at), utcformat(at))
+        return cls(repr(at.timestamp()), utcformat(at))  # as redis-py sends a number
 
 
 class Books:
@@ -57,7 +56,7 @@ class Books:
         def make() -> Marked:
             job, execution, commands = self._start()
             assert job.started_at is not None
-            times = {_seconds(execution.created_at): "now", utcformat(job.started_at): "at"}
+            times = {repr(execution.created_at.timestamp()): "now", utcformat(job.started_at): "at"}
             return [self._state(WorkerStatus.BUSY), *commands], {**times, job.id: "job", execution.id: "execution"}
 
         return _template(make)
@@ -67,13 +66,12 @@ class Books:
 
         def make() -> Marked:
             job, execution, _ = self._start()
-            execution.created_at -= timedelta(days=1)  # so that nobody takes it for the end
             with self._client.pipeline() as pipe:
                 pipe.hincrby(self._worker_key, "successful_job_count", 1)
                 note_success(pipe, job, execution, self._worker_name, result_ttl_s)
                 commands = commands_of(pipe)
             assert job.ended_at is not None
-            times = {_seconds(execution.created_at): "began", _seconds(job.ended_at): "now"}
+            times = {repr(execution.created_at.timestamp()): "began", repr(job.ended_at.timestamp()): "now"}
             times[utcformat(job.ended_at)] = "at"
             return commands, {**times, job.id: "job", execution.id: "execution"}
 
@@ -105,15 +103,11 @@ def _template(make: Callable[[], Marked]) -> str:
     def marked(word: Any) -> str:
         if isinstance(word, int) and word >= FIRST_SECOND:
             return f"<aj:{word - at_s}>"
-        # As redis-py sends it.
         text = word.decode() if isinstance(word, bytes) else str.__str__(word) if isinstance(word, str) else repr(word)
+        if text in names:  # a time is a word of its own, and may begin as another one does
+            return f"<aj:{names[text]}>"
         for found, name in names.items():
             text = text.replace(found, f"<aj:{name}>")
         return text
 
     return json.dumps([[marked(word) for word in command] for command in commands])
-
-
-def _seconds(at: datetime) -> str:
-    """As redis-py sends a time that RQ gives in seconds."""
-    return repr(at.timestamp())
