@@ -142,14 +142,19 @@ class WorkLoop(RqWorker):
                 self._stopping.wait(LOOK_INTERVAL_S)
                 return False
         try:
-            found = Queue.lmove(self.connection, self.queue.key, DEQUEUE_WAIT_S)
+            while not self.take_up(self._next_entry(), goes_on=goes_on):
+                pass
         except DequeueTimeout:
             return False
-        self.take_up(found[1].decode(), goes_on=goes_on)
         return True
 
-    def take_up(self, job_id: str, *, goes_on: bool) -> None:
-        """Runs a job that was moved out of the queue."""
+    def _next_entry(self) -> str:
+        """Moves the head of the queue to RQ's intermediate list. Raises: DequeueTimeout: none came in time."""
+        found: tuple[str, bytes] = Queue.lmove(self.connection, self.queue.key, DEQUEUE_WAIT_S)
+        return found[1].decode()
+
+    def take_up(self, job_id: str, *, goes_on: bool) -> bool:
+        """Runs a job that was moved out of the queue; False where RQ knows nothing of it, and the next one counts."""
         raise NotImplementedError
 
     @property

@@ -101,16 +101,17 @@ class Worker(WorkLoop):
         finally:
             self.dismiss_horses()
 
-    def take_up(self, job_id: str, *, goes_on: bool) -> None:
+    def take_up(self, job_id: str, *, goes_on: bool) -> bool:
         """Runs a job that was moved out of the queue, and with `goes_on` those behind it, while there are any."""
         wish = Wish(self._desk, lambda: True)
         with about(job_id):
             patiently(lambda: self._jobs.take(wish, job_id), START_FOR_S)
             if wish.taken is None:
-                self._let_go(job_id)
-        taken = wish.taken
+                return self._let_go(job_id)
+        taken: Taken | None = wish.taken
         while taken is not None:
             taken = self._run(taken, lambda: goes_on and self.may_go_on)
+        return True
 
     def _run(self, taken: Taken, goes_on: Callable[[], bool]) -> Taken | None:
         """Sees to it that a job that was taken ends with an outcome. Gives the next one that was taken, if one was."""
@@ -134,16 +135,19 @@ class Worker(WorkLoop):
             outcome = self._run_by_horse(run, run.taken.params)
         return self.settle(run, outcome, goes_on)
 
-    def _let_go(self, job_id: str) -> None:
-        """Drops an entry that is not to be run; one of another deployment, which shares the queue, goes back to it."""
+    def _let_go(self, job_id: str) -> bool:
+        """Drops an entry that is not to be run; one of another deployment, which shares the queue, goes back to it.
+
+        False where RQ knows nothing of it.
+        """
         try:
             found = self.queue.taken(job_id)
         except UnreadableJob as error:
             log.error("%s", error)
             self._refuse_unreadable(job_id)
-            return
+            return True
         if found is None:
-            return
+            return False
         job, _ = found
         if job.make_readable() and self._jobs.is_anothers(job.func_name):
             ours = self._jobs.pass_on(self.queue, job_id)
@@ -151,9 +155,10 @@ class Worker(WorkLoop):
                 self._stopping.wait(PASS_ON_PAUSE_S)
             else:
                 self.take_up(ours, goes_on=False)
-            return
+            return True
         log.warning("not run: job %s is not waiting in the queue any more", job_id)
         self.connection.lrem(self.queue.intermediate_queue_key, 1, job_id)
+        return True
 
     def _refuse_unreadable(self, job_id: str) -> None:
         """Fails a job whose part in RQ is broken; left alone it would come back from every sweep and break us again."""
