@@ -13,7 +13,7 @@ local function end_job()
     local tombstone_ms = tonumber(ARGV[8]) * 1000
     local key_until_ms = tonumber(redis.call('HGET', KEYS[1], 'key_until_ms') or 0)
     local owner = redis.call('HGET', KEYS[1], 'owner') or ''
-    redis.call('SET', KEYS[3], 'expired ' .. expires_ms .. ' ' .. owner, 'PX', math.max(tombstone_ms, key_until_ms - now_ms()))
+    redis.call('SET', KEYS[3], tombstone_of(expires_ms, owner), 'PX', math.max(tombstone_ms, key_until_ms - now_ms()))
     redis.call('ZREM', KEYS[2], ARGV[2])
     list_ended(KEYS[1], ARGV[2], ARGV[4], ARGV[7])
     if ARGV[9] ~= '' then
@@ -35,6 +35,8 @@ local function end_job()
     if ARGV[13] ~= '' then
         observe(KEYS[1], 'run', job[1], ARGV[6] - job[2])
     end
+    -- What was for its run goes: it would be a third of what the job takes from now on.
+    redis.call('HDEL', KEYS[1], 'execution', 'queue', 'number', 'known', 'queued_ms', 'stop')
     run_commands(15)
     tell_change(KEYS[1])
 end

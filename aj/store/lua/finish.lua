@@ -4,7 +4,7 @@
 -- Returns 'yes', 'done' where this execution has ended it before, or 'fenced'
 local verdict = may_end(KEYS[1], KEYS[2], ARGV[1], ARGV[2], ARGV[3])
 if verdict == 'done' then
-    -- Somebody else may have ended it in this execution's name, since its lease was over: that is no repeat.
+    -- Somebody else may have ended it, since its lease was over: what is no repeat brings another end.
     local ended = redis.call('HMGET', KEYS[1], 'status', 'outcome')
     return ended[1] == ARGV[4] and ended[2] == ARGV[5] and 'done' or 'fenced'
 end
