@@ -152,7 +152,7 @@ def test_plain_rq_reads_how_a_job_ended(deployment: Deployment, client: FlaskCli
     assert (good.description, good.kwargs) == (f"{deployment.settings.prefix}:square", {})
     assert good.created_at <= (good.started_at or good.created_at) <= (good.ended_at or good.created_at)
     assert (bad.description, bad.kwargs) == (f"{deployment.settings.prefix}:fail", {"text": "x" * 100, "public": False})
-    with pytest.warns(DeprecationWarning):
+    with pytest.warns(DeprecationWarning, match="exc_info"):
         assert (bad.exc_info or "").startswith("task-failed: ")
     assert queue.failed_job_registry.get_job_ids() == [bad_id]
 
