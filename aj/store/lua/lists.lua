@@ -32,7 +32,8 @@ local function unlist_ended(job_key, job_id, status, owner)
     redis.call('ZREM', list_key(job_key, 'ended:' .. status, owner), job_id)
 end
 
--- What stays of a job: since when it is gone, ms, and whose it was. A number alone takes the store no room beside the key.
+-- The tombstone of a job: since when it is gone, ms, less than 0 where it was deleted; then, where callers are told apart,
+-- its owner. A number alone takes the store no room beside its key.
 local function tombstone_of(gone_ms, owner)
     return owner == '' and gone_ms or gone_ms .. ' ' .. owner
 end
