@@ -18,7 +18,7 @@ from rq.utils import now
 from aj.store.client import Pipeline
 from aj.store.rq_classes import Job, Queue
 
-# The most that a field of a hash may hold, by default, without the whole hash taking three times the space.
+# By default the longest field with which a hash stays compact.
 SHORT_BYTES = 64
 
 

@@ -85,7 +85,7 @@ def shared_keys(deployment: Deployment) -> list[bytes]:
 
 
 def test_the_hashes_of_a_job_stay_compact(alone: Deployment) -> None:
-    """From its submission to its end; what it takes would be three times as much else."""
+    """From its submission to its end; else they would take half as much again, or more."""
     client = alone.client()
     text = "x" * 500
     job_id = submit(client, n=5, metadata={"note": text}, callback_url=f"http://127.0.0.1/{text}")
