@@ -244,6 +244,8 @@ def _spawn(folder: Path, engine: Engine, place: Path, lock_fd: int) -> subproces
         "aof-use-rdb-preamble": "no",  # plain commands, which a later version and the other engine can read
         "save": "",
         "maxmemory-policy": "noeviction",
+        # The old name of hash-max-listpack-value, which all versions know: docs/store.md says what it saves.
+        "hash-max-ziplist-value": "1024",
     }
     words = [word for name, value in options.items() for word in (f"--{name}", value)]
     with (folder / LOG).open("ab") as log:

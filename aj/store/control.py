@@ -79,20 +79,24 @@ class Control:
         names = [self._keys.ended(each, wanted.owner) for each in wanted.statuses if each.is_final]
         if wanted.statuses & {Status.QUEUED, Status.RUNNING}:
             names.append(self._keys.active_of(wanted.owner))
-        start = "+" if before_id is None else f"({before_id}"
+        jobs: list[OurJob] = []
+        looked_at, most = 0, limit + 1
         with errors_converted(self._client.breaker), self._client.pipeline(transaction=False) as pipe:
-            for name in names:
-                pipe.zrevrangebylex(name, start, "-", 0, MOST_LOOKED_AT)
-            found: list[list[bytes]] = pipe.execute()
-            ids = sorted((each.decode() for some in found for each in some), reverse=True)[:MOST_LOOKED_AT]
-            jobs: list[OurJob] = []
-            for at in range(0, len(ids), limit):
-                for job in self._shown(ids[at : at + limit], pipe):
+            while True:
+                most = min(most, MOST_LOOKED_AT - looked_at)
+                ids = self._ids(names, before_id, most, pipe)
+                for job in self._shown(ids, pipe):
                     if wanted.has(job):
                         jobs.append(job)
                     if len(jobs) == limit:
-                        return Page(jobs, None if job.id == ids[-1] and len(ids) < MOST_LOOKED_AT else job.id)
-        return Page(jobs, ids[-1] if len(ids) == MOST_LOOKED_AT else None)
+                        return Page(jobs, None if job.id == ids[-1] and len(ids) < most else job.id)
+                looked_at += len(ids)
+                if len(ids) < most:
+                    return Page(jobs, None)
+                before_id = ids[-1]
+                if looked_at == MOST_LOOKED_AT:
+                    return Page(jobs, before_id)
+                most *= 2
 
     def attempts(self, job_id: str) -> bytes | None:
         """The log of the job's webhook as a JSON array, or None where it has none. Raises: StoreUnavailable."""
@@ -106,6 +110,13 @@ class Control:
         names = [self._keys.delivery(job_id), self._keys.job(job_id), self._keys.hosts, self._keys.pending]
         reply: bytes = self._redeliver(names, [f"{self._keys.prefix}:out", job_id, self._keys.news])
         return reply.decode()
+
+    def _ids(self, names: list[str], before_id: str | None, most: int, pipe: Any) -> list[str]:
+        """The newest `most` of all that is listed under `names` and is older than `before_id`."""
+        for name in names:
+            pipe.zrevrangebylex(name, "+" if before_id is None else f"({before_id}", "-", 0, most)
+        found: list[list[bytes]] = pipe.execute()
+        return sorted((each.decode() for some in found for each in some), reverse=True)[:most]
 
     def _shown(self, ids: list[str], pipe: Any) -> list[OurJob]:
         for job_id in ids:

@@ -72,10 +72,9 @@ def length_of(ended: Job, end: str) -> bytes:
 def _found_tombstone(tombstone: bytes | None) -> Found:
     if tombstone is None:
         return Found()
-    what, at_ms, owner = tombstone.decode().split(" ", 2)
-    if what == "deleted":
-        return Found(deleted_ms=int(at_ms), owner=owner)
-    return Found(expired_ms=int(at_ms), owner=owner)
+    text, _, owner = tombstone.decode().partition(" ")
+    at_ms = int(text)
+    return Found(deleted_ms=-at_ms, owner=owner) if at_ms < 0 else Found(expired_ms=at_ms, owner=owner)
 
 
 def job_from(job_id: str, fields: Mapping[bytes, bytes]) -> Job:

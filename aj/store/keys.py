@@ -3,7 +3,7 @@
 | key | type | owner | life |
 |---|---|---|---|
 | `<prefix>:job:<id>` | hash | jobs | none while the job is active; the result TTL from its end |
-| `<prefix>:tomb:<id>` | string | jobs | written at the end of the job; result TTL + tombstone TTL |
+| `<prefix>:tomb:<id>` | string, see `lists.lua` | jobs | written at the end of the job; result TTL + tombstone TTL |
 | `<prefix>:idem:<digest>` | hash | jobs | the idempotency TTL from the submission |
 | `<prefix>:rate` | string: when the quota is whole again, µs | jobs | until then |
 | `<prefix>:rate:<owner>` | the same | jobs | the same |

@@ -2,16 +2,24 @@
 
 What is filled in is sent by the caller, in one step with our status. One place, so that a worker and a sweep leave the
 same traces.
+
+An ended job leaves its hash and an entry in a registry, and not the stream in which RQ keeps results: that takes
+4 KiB for each job, whatever stands in it, and what it would say stands in our hash.
 """
 
 from __future__ import annotations
 
+import json
+
 from redis.client import Pipeline
 from rq.executions import Execution
 from rq.job import JobStatus
-from rq.utils import current_timestamp, now
+from rq.utils import now
 
 from aj.store.rq_classes import Job, Queue
+
+# By default the longest field with which a hash stays compact.
+SHORT_BYTES = 64
 
 
 def note_start(pipe: Pipeline, job: Job, worker_name: str, ttl_s: int) -> Execution:
@@ -25,22 +33,22 @@ def note_start(pipe: Pipeline, job: Job, worker_name: str, ttl_s: int) -> Execut
 def note_success(pipe: Pipeline, job: Job, execution: Execution, worker_name: str, ttl_s: int) -> None:
     """The job succeeded. RQ keeps no result: ours is the one that is served."""
     job.ended_at = now()
-    job._handle_success(ttl_s, pipe, worker_name, execution.id, execution.created_at, job.ended_at)
+    job.set_status(JobStatus.FINISHED, pipeline=pipe)
+    job.save(pipeline=pipe)
+    job.finished_job_registry.add(job, ttl_s, pipe)
     job.cleanup(ttl_s, pipeline=pipe, remove_from_queue=False)
-    _close(pipe, job, execution, job.finished_job_registry.key)
+    execution.delete(job=job, pipeline=pipe)
 
 
 def note_failure(pipe: Pipeline, job: Job, execution: Execution, worker_name: str, reason: str) -> None:
-    """The job failed for good; `reason` is shown by RQ's tools."""
-    job.ended_at = now()
-    job.set_status(JobStatus.FAILED, pipeline=pipe)
-    job._handle_failure(reason, pipe, worker_name, execution.id, execution.created_at, job.ended_at)
-    _close(pipe, job, execution, job.failed_job_registry.key)
+    """The job failed for good. `reason` is its error as JSON, which RQ's tools show in short."""
+    _note_failed(pipe, job, reason)
+    execution.delete(job=job, pipeline=pipe)
 
 
 def note_retry(pipe: Pipeline, job: Job, execution: Execution, queue: Queue, *, delayed: bool) -> None:
     """The job runs again: at once from its queue, or when a sweep moves it there."""
-    _close(pipe, job, execution, job.failed_job_registry.key)
+    execution.delete(job=job, pipeline=pipe)
     pipe.zrem(job.failed_job_registry.key, job.id)
     if delayed:
         job.set_status(JobStatus.SCHEDULED, pipeline=pipe)
@@ -53,16 +61,15 @@ def note_queued(pipe: Pipeline, job: Job, queue: Queue) -> None:
     queue._enqueue_job(job, pipeline=pipe)
 
 
-def _close(pipe: Pipeline, job: Job, execution: Execution, registry_key: str) -> None:
-    execution.delete(job=job, pipeline=pipe)
-    # RQ trims this list in its maintenance, which we do not run: it may fail jobs that are well.
-    pipe.zremrangebyscore(registry_key, "-inf", current_timestamp())
-
-
 def note_cancelled(pipe: Pipeline, job: Job, queue: Queue, reason: str) -> None:
     """The job leaves its queue and never runs. Its entry is looked for from the end, where young jobs stand."""
-    job.ended_at = now()
     pipe.lrem(queue.key, -1, job.id)
+    _note_failed(pipe, job, reason)
+
+
+def _note_failed(pipe: Pipeline, job: Job, reason: str) -> None:
+    error = json.loads(reason)
+    in_short = f"{error['type']}: {error['detail']}".encode()[:SHORT_BYTES].decode(errors="ignore")
+    job.ended_at = now()
     job.set_status(JobStatus.FAILED, pipeline=pipe)
-    job._handle_failure(reason, pipe)
-    pipe.zremrangebyscore(job.failed_job_registry.key, "-inf", current_timestamp())
+    job.failed_job_registry.add(job, job.failure_ttl, in_short, pipe)

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import redis
 from rq.executions import Execution
+from rq.registry import FailedJobRegistry, FinishedJobRegistry
 
 from aj.job import Job as OurJob
 from aj.store.client import Client, commands_of, errors_converted, is_wrong_type
@@ -57,6 +58,7 @@ class Recovery:
         self._promote = Script(client, "pace", "promote")
         self._rescue = Script(client, "rescue")
         self._forget_expired = Script(client, "lists", "forget_expired")
+        self._trim_registry = Script(client, "trim_registry")
         self.orphans = Orphans(client, keys)
 
     def look(self) -> Trouble:
@@ -136,6 +138,13 @@ class Recovery:
         for _ in range(MOST_BATCHES):
             if not self._forget_expired([self._keys.expiring], [MOST_AT_A_TIME]):
                 break
+
+    def trim_registries(self, queue: str) -> None:
+        """Takes expired jobs out of RQ's registries of what has ended. Raises: StoreUnavailable."""
+        for registry in (FinishedJobRegistry, FailedJobRegistry):
+            for _ in range(MOST_BATCHES):
+                if self._trim_registry([registry.key_template.format(queue)], [MOST_AT_A_TIME]) < MOST_AT_A_TIME:
+                    break
 
     def _rq_execution(self, held: Held) -> Execution:
         try:

@@ -14,6 +14,7 @@ import rq.job
 import rq.queue
 from rq.exceptions import DequeueTimeout, NoSuchJobError
 from rq.intermediate_queue import IntermediateQueue
+from rq.job import JobStatus
 from rq.serializers import JSONSerializer
 from rq.utils import utcformat
 
@@ -22,7 +23,11 @@ from aj.store.client import is_wrong_type
 
 log = logging.getLogger("aj.store")
 MIN_REDIS = (6, 2, 0)
-ENDS = (rq.job.JobStatus.FINISHED, rq.job.JobStatus.FAILED)
+ENDS = (JobStatus.FINISHED, JobStatus.FAILED)
+# What RQ wants to know of a job while it is not over.
+SPENT = ("enqueued_at", "last_heartbeat", "worker_name", "timeout", "result_ttl", "failure_ttl")
+# RQ reads no job without a payload. This is one in its form, and names no task.
+NO_ARGUMENTS = '["ended",null,[],{}]'
 
 
 class UnreadableJob(AjError):
@@ -58,9 +63,15 @@ class Job(rq.job.Job):
     def save(
         self, pipeline: redis.client.Pipeline | None = None, include_meta: bool = True, include_result: bool = True
     ) -> None:
-        """At the end of a job only what that changed. RQ writes all fields anew, the payload too, which stand there."""
+        """At the end of a job only what that changed: it says how it ended, and loses what was for its run.
+
+        One that succeeded loses its arguments too. Of one that failed, whoever looks into it may want them.
+        """
         if self._status in ENDS and self.ended_at is not None and pipeline is not None:
-            pipeline.hset(self.key, mapping={"status": self._status, "ended_at": utcformat(self.ended_at)})
+            ended: dict[Any, Any] = {"status": self._status, "ended_at": utcformat(self.ended_at)}
+            ended |= {"data": NO_ARGUMENTS} if self._status is JobStatus.FINISHED else {"exc_info": self._exc_info}
+            pipeline.hset(self.key, mapping=ended)
+            pipeline.hdel(self.key, *SPENT)
         else:
             super().save(pipeline, include_meta, include_result)
 
@@ -72,6 +83,10 @@ class Job(rq.job.Job):
             pipeline.expire(self.key, ttl)
         else:
             super().cleanup(ttl, pipeline, remove_from_queue)
+
+    def to_dict(self, include_meta: bool = True, include_result: bool = True) -> dict[str, Any]:
+        """Without the fields in which there is nothing: RQ reads those that are absent as empty ones."""
+        return {name: value for name, value in super().to_dict(include_meta, include_result).items() if value != ""}
 
 
 class Queue(rq.queue.Queue):

@@ -67,6 +67,7 @@ class Sweep:
             self._one(self._promote, job_id, trouble.now_ms)
         for queue in self._settings.queues:
             self._rescue_stranded(queue)
+            self._recovery.trim_registries(queue)
         self._recovery.forget_expired()
         for job_id in self._recovery.orphans():
             self._one(self._end_orphan, job_id, trouble.now_ms)

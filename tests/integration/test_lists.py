@@ -14,6 +14,7 @@ from aj.access import new_key
 from aj.store import Keys, Recovery, connect
 from tests.conftest import Deployment
 from tests.support.jobs import caller, document, run, submit, work_off
+from tests.support.sweeping import let_a_minute_pass
 from tests.support.waiting import wait_until
 
 ALICE, BOB = new_key(), new_key()
@@ -132,18 +133,6 @@ def test_a_key_lives_as_long_as_the_result(deployment: Deployment, client: Flask
     lives_s = sorted(deployment.redis.ttl(key) for key in deployment.keys("idem:*"))
     assert 86_000 < lives_s[0] <= 86_400
     assert 199_000 < lives_s[1] <= 200_000
-
-
-def let_a_minute_pass(deployment: Deployment) -> None:
-    """What expires within a minute is filed as if that minute were over."""
-    keys = Keys(deployment.settings.prefix)
-    minutes: Any = deployment.redis.zrange(keys.expiring, 0, -1, withscores=True)
-    now: Any = deployment.redis.time()
-    for minute, number in minutes:
-        if number <= now[0] // 60 + 2:
-            deployment.redis.zrem(keys.expiring, minute)
-            deployment.redis.zadd(keys.expiring, {"1": 1})
-            deployment.redis.rename(f"{keys.expiring}:{minute.decode()}", f"{keys.expiring}:1")
 
 
 def _ms(text: str) -> int:

@@ -106,7 +106,7 @@ def test_a_pipeline_keeps_its_commands_as_we_think() -> None:
 
 
 def test_our_rq_job_has_the_fields_of_a_plain_one(deployment: Deployment, client: FlaskClient) -> None:
-    """Only times differ from what RQ itself would have written, so that its tools read ours."""
+    """But for times and fields in which there is nothing, it is what RQ itself would have written."""
     ours: Any = deployment.redis.hgetall(f"rq:job:{submit(client, n=5)}")
     name = f"{deployment.settings.prefix}:square"
     plain_id = f"plain-{new_job_id(1)}"
@@ -119,7 +119,8 @@ def test_our_rq_job_has_the_fields_of_a_plain_one(deployment: Deployment, client
         failure_ttl=86_400,
         description=name,
     )
-    plain: Any = deployment.redis.hgetall(f"rq:job:{plain_id}")
+    fields: Any = deployment.redis.hgetall(f"rq:job:{plain_id}")
+    plain = {name: value for name, value in fields.items() if value}
     deployment.redis.delete(f"rq:job:{plain_id}")
     times = (b"created_at", b"enqueued_at")
     assert all(ours[name] and plain[name] for name in times)
@@ -138,6 +139,22 @@ def test_plain_rq_reads_our_queue_and_job(deployment: Deployment, client: FlaskC
     work_off(deployment)
     assert (queue.job_ids, job.get_status()) == ([], "finished")
     assert queue.finished_job_registry.get_job_ids() == [job_id]
+
+
+def test_plain_rq_reads_how_a_job_ended(deployment: Deployment, client: FlaskClient) -> None:
+    """When it ran, and in short why it failed; only of one that failed are the arguments still there."""
+    good_id, bad_id = submit(client, n=5), submit(client, task="fail", text="x" * 100)
+    work_off(deployment)
+    queue = rq.Queue(deployment.queue, deployment.redis, serializer=JSONSerializer)
+    good, bad = queue.fetch_job(good_id), queue.fetch_job(bad_id)
+    assert good is not None
+    assert bad is not None
+    assert (good.description, good.kwargs) == (f"{deployment.settings.prefix}:square", {})
+    assert good.created_at <= (good.started_at or good.created_at) <= (good.ended_at or good.created_at)
+    assert (bad.description, bad.kwargs) == (f"{deployment.settings.prefix}:fail", {"text": "x" * 100, "public": False})
+    with pytest.warns(DeprecationWarning, match="exc_info"):
+        assert (bad.exc_info or "").startswith("task-failed: ")
+    assert queue.failed_job_registry.get_job_ids() == [bad_id]
 
 
 def test_the_description_holds_no_argument(deployment: Deployment, client: FlaskClient) -> None:

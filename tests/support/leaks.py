@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from typing import Any
 
 import redis
@@ -23,3 +25,14 @@ def _may_stay(client: redis.Redis, key: bytes, prefix: str) -> bool:
     if kind.startswith("out:job:"):
         return client.hget(key, "state") is None
     return kind.startswith(tuple(f"{each}:" for each in INDEXES)) or kind in INDEXES
+
+
+def left_over(client: redis.Redis, prefix: str) -> Counter[str]:
+    """What stands in the store for jobs, ours and RQ's, by kind of key: nothing, once all have expired.
+
+    What is remembered of a task, a queue, a worker or a host is not a job's.
+    """
+    kept = (f"{prefix}:pace:", f"{prefix}:metrics", f"{prefix}:out:answers:", "rq:worker", "rq:queues", "rq:clean")
+    found: Any = client.scan_iter(count=1000)
+    keys = [key.decode(errors="replace") for key in set(found)]
+    return Counter(re.sub(r"[0-9a-f-]{36}|\d{8}$|[0-9a-f]{64}", "…", key) for key in keys if not key.startswith(kept))

@@ -8,11 +8,11 @@ if status == 'queued' or status == 'running' then
 end
 local tombstone = redis.call('GET', KEYS[2])
 if not status then
-    return not tombstone and 'unknown' or string.match(tombstone, '^%a+')
+    return not tombstone and 'unknown' or string.sub(tombstone, 1, 1) == '-' and 'deleted' or 'expired'
 end
 local life_ms = math.max(1, redis.call('PTTL', KEYS[2]), tonumber(ARGV[2]))
 local owner = redis.call('HGET', KEYS[1], 'owner') or ''
-redis.call('SET', KEYS[2], 'deleted ' .. string.format('%d', now_ms()) .. ' ' .. owner, 'PX', life_ms)
+redis.call('SET', KEYS[2], tombstone_of(string.format('-%d', now_ms()), owner), 'PX', life_ms)
 unlist_ended(KEYS[1], ARGV[1], status, owner)
 redis.call('DEL', KEYS[1], unpack(KEYS, 3))
 tell_change(KEYS[1])

@@ -26,7 +26,7 @@ local function end_job(now)
     redis.call('EXPIRE', KEYS[1], ARGV[7])
     -- While its idempotency key lives, a replay names this job: its id must not become unknown before.
     local tombstone_ms = math.max(tonumber(ARGV[8]) * 1000, tonumber(job[2] or 0) - now)
-    redis.call('SET', KEYS[3], 'expired ' .. expires_ms .. ' ' .. owner, 'PX', tombstone_ms)
+    redis.call('SET', KEYS[3], tombstone_of(expires_ms, owner), 'PX', tombstone_ms)
     redis.call('ZREM', KEYS[2], ARGV[2])
     list_ended(KEYS[1], ARGV[2], owner, ARGV[4], now, ARGV[7])
     if ARGV[9] ~= '' then
@@ -37,6 +37,8 @@ local function end_job(now)
     if ARGV[13] ~= '' then
         observe(KEYS[1], 'run', task, ARGV[6] - job[5])
     end
+    -- What was for its run goes: it would be a third of what the job takes from now on.
+    redis.call('HDEL', KEYS[1], 'execution', 'queue', 'number', 'known', 'queued_ms', 'stop')
     run_commands(16, 15 + ARGV[15])
     tell_change(KEYS[1])
 end

@@ -8,7 +8,8 @@ if not minute then
 end
 local entries = redis.call('LPOP', KEYS[1] .. ':' .. minute, ARGV[1]) or {}
 for _, entry in ipairs(entries) do
-    local status, job_id, owner = string.match(entry, '^(%S+) (%S+) (.*)$')
+    local status = string.sub(entry, 1, 1) == 's' and 'succeeded' or 'failed'
+    local job_id, owner = string.sub(entry, 2, 37), string.sub(entry, 38)
     unlist_ended(string.gsub(KEYS[1], ':expiring$', ':job:') .. job_id, job_id, status, owner)
 end
 if #entries < tonumber(ARGV[1]) then
