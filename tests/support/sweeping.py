@@ -45,8 +45,8 @@ def let_a_minute_pass(deployment: Deployment) -> None:
     keys = Keys(deployment.settings.prefix)
     minutes: Any = deployment.redis.zrange(keys.expiring, 0, -1, withscores=True)
     now: Any = deployment.redis.time()
-    for minute, number in minutes:
+    for past, (minute, number) in enumerate(minutes, 1):
         if number <= now[0] // 60 + 2:
             deployment.redis.zrem(keys.expiring, minute)
-            deployment.redis.zadd(keys.expiring, {"1": 1})
-            deployment.redis.rename(f"{keys.expiring}:{minute.decode()}", f"{keys.expiring}:1")
+            deployment.redis.zadd(keys.expiring, {str(past): past})
+            deployment.redis.rename(f"{keys.expiring}:{minute.decode()}", f"{keys.expiring}:{past}")
