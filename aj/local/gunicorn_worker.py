@@ -2,8 +2,8 @@
 
 gunicorn's `gthread` hands each request to a thread and its connection back. Threads that all want the interpreter get
 in each other's way. Here the process's own loop answers what it knows to be quick: a submission, or a look at one job,
-that has arrived whole and does not ask to wait. A thread gets all others, and gets all of them for a while after an
-answer took long, as where the store hangs. So no client can hold the loop: not by sending slowly, nor by reading
+that has arrived whole and does not ask to wait. A thread gets all others, and gets all of them for a while where
+answers take long, as when the store hangs. So no client can hold the loop: not by sending slowly, nor by reading
 slowly, nor by not letting go of its connection.
 
 Knows gunicorn's insides, on purpose only here; tests hold that they are as we think.
@@ -32,9 +32,11 @@ from aj.clock import monotonic_s
 
 # The largest request that is answered in the loop; it fits the buffer that the kernel has for it.
 QUICK_MOST_BYTES = 16_384
-# An answer that took longer is followed by a pause of so many times as long, so that slow ones, whatever makes them
-# slow, have a twentieth of the loop at most.
-SLOW_S = 0.01
+# Where answers take longer, in the mean of the last of them, threads wait better than the loop: for so many times as
+# long as the last one took. So it is with a hook of the app that is slow, and with a store that is far away or hangs;
+# one answer that took long since the machine is busy says little.
+SLOW_S = 0.004
+LAST = 16
 PAUSE_TIMES = 20
 
 # Written more strictly than gunicorn reads it, so that whatever passes ends where we think it ends.
@@ -96,6 +98,7 @@ class DirectWorker(ThreadWorker):  # type: ignore[misc]
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._is_quick: Callable[[bytes], bool] = lambda _: False
+        self._mean_s = 0.0
         self._paused_until_s = float("-inf")
 
     def load_wsgi(self) -> None:
@@ -129,9 +132,7 @@ class DirectWorker(ThreadWorker):  # type: ignore[misc]
         conn.sock.is_patient = True
         result = self.handle(conn)
         conn.sock.is_patient = False
-        took_s = monotonic_s() - began_s
-        if took_s > SLOW_S:
-            self._paused_until_s = began_s + took_s * (1 + PAUSE_TIMES)
+        self._note_time(began_s, monotonic_s())
         if conn.sock.unsent:
             done = self.tpool.submit(self._send_rest, conn, result)
             done.add_done_callback(lambda done: self.method_queue.defer(self.finish_request, conn, done))
@@ -149,6 +150,12 @@ class DirectWorker(ThreadWorker):  # type: ignore[misc]
             return self._is_quick(conn.sock.recv(QUICK_MOST_BYTES, socket.MSG_PEEK))
         except OSError:
             return False
+
+    def _note_time(self, began_s: float, ended_s: float) -> None:
+        took_s = ended_s - began_s
+        self._mean_s += (took_s - self._mean_s) / LAST
+        if self._mean_s > SLOW_S:
+            self._mean_s, self._paused_until_s = 0.0, ended_s + PAUSE_TIMES * took_s
 
     def _send_rest(self, conn: Any, result: Any) -> Any:
         """Sends what the client did not take at once, however slowly it reads. In a thread."""
