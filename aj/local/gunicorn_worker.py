@@ -18,7 +18,6 @@ import contextlib
 import re
 import selectors
 import socket
-import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from functools import partial
@@ -97,7 +96,7 @@ class DirectWorker(ThreadWorker):  # type: ignore[misc]
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._is_quick: Callable[[bytes], bool] = lambda _: False
+        self._is_quick: Callable[[bytes], bool] | None = None
         self._mean_s = 0.0
         self._paused_until_s = float("-inf")
 
@@ -119,7 +118,7 @@ class DirectWorker(ThreadWorker):  # type: ignore[misc]
             return
         self.nr_conns += 1
         conn = TConn(self.cfg, PatientSocket(accepted), address, listener.getsockname())
-        conn.timeout = time.monotonic() + max(self.cfg.keepalive, DEFAULT_WORKER_DATA_TIMEOUT)
+        conn.timeout = monotonic_s() + max(self.cfg.keepalive, DEFAULT_WORKER_DATA_TIMEOUT)
         self.pending_conns.append(conn)
         self.poller.register(conn.sock, selectors.EVENT_READ, partial(self.on_pending_socket_readable, conn))
 
@@ -142,7 +141,7 @@ class DirectWorker(ThreadWorker):  # type: ignore[misc]
             self.finish_request(conn, done)
 
     def _may_answer(self, conn: Any) -> bool:
-        if monotonic_s() < self._paused_until_s:
+        if self._is_quick is None or monotonic_s() < self._paused_until_s:
             return False
         if conn.parser is not None and conn.parser.unreader.buf.getvalue():
             return False  # what is to be read has begun to be read already
