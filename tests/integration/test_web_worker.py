@@ -115,7 +115,7 @@ def ask_for_result(web: Web, receive_bytes: int) -> socket.socket:
 
 
 def test_no_thread_is_woken_for_a_quick_request(web: Web) -> None:
-    """The loop gives some to threads while the machine is too busy for any to be quick; so it is tried until it is not."""
+    """While the machine is too busy for any to be quick, threads have some of them; so it is tried until it is not."""
     with web.connect() as client:
 
         def woken_by_twenty() -> int:
