@@ -34,7 +34,7 @@ QUICK_MOST_BYTES = 16_384
 # Where answers take longer, in the mean of the last of them, threads wait better than the loop: for so many times as
 # long as the last one took. So it is with a hook of the app that is slow, and with a store that is far away or hangs;
 # one answer that took long since the machine is busy says little.
-SLOW_S = 0.004
+SLOW_S = 0.006
 LAST = 16
 PAUSE_TIMES = 20
 
