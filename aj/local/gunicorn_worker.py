@@ -61,9 +61,10 @@ class Quick:
 
 
 class PatientSocket(socket.socket):
-    """A client's socket. While it `is_patient` it makes nobody wait: what the kernel does not take is kept in `unsent`.
+    """A client's socket. While it `is_patient` it makes nobody wait: what is sent is only kept, in `unsent`.
 
-    To read what has not arrived is an error meanwhile. The socket must not be blocking when that begins.
+    So head and body of an answer go out in one piece too. To read what has not arrived is an error meanwhile. The
+    socket must not be blocking when that begins.
     """
 
     def __init__(self, accepted: socket.socket) -> None:
@@ -82,13 +83,15 @@ class PatientSocket(socket.socket):
     def sendall(self, data: Any, flags: int = 0, /) -> None:
         if not self.is_patient:
             return super().sendall(data, flags)
-        sent = 0
-        if not self.unsent:
-            with contextlib.suppress(BlockingIOError):
-                sent = self.send(data, flags)
-        if sent < len(data):
-            self.unsent.append(bytes(memoryview(data)[sent:]))
+        self.unsent.append(bytes(data))
         return None
+
+    def send_what_goes(self) -> bytes:
+        """Sends what is kept; gives what the kernel does not take at once. Raises: OSError: the client is gone."""
+        rest, self.unsent = b"".join(self.unsent), []
+        with contextlib.suppress(BlockingIOError):
+            rest = rest[self.send(rest) :]
+        return rest
 
 
 class DirectWorker(ThreadWorker):  # type: ignore[misc]
@@ -122,23 +125,49 @@ class DirectWorker(ThreadWorker):  # type: ignore[misc]
         self.pending_conns.append(conn)
         self.poller.register(conn.sock, selectors.EVENT_READ, partial(self.on_pending_socket_readable, conn))
 
+    def on_client_socket_readable(self, conn: Any, client: Any) -> None:
+        """Answers a quick request on a connection that stays as it is, which gunicorn would take up and lay down."""
+        if not self.alive or not self._may_answer(conn):
+            super().on_client_socket_readable(conn, client)
+            return
+        done = self._answer(conn)
+        self.keepalived_conns.remove(conn)
+        if done.done() and done.result() and not conn.parser.unreader.buf.getvalue():
+            conn.set_timeout()
+            self.keepalived_conns.append(conn)
+        else:
+            self.poller.unregister(client)
+            self._finish_later(conn, done)
+
     def enqueue_req(self, conn: Any) -> None:
         """Answers a quick request; gives another to a thread."""
-        if not self._may_answer(conn):
+        if self._may_answer(conn):
+            self._finish_later(conn, self._answer(conn))
+        else:
             super().enqueue_req(conn)
-            return
+
+    def _answer(self, conn: Any) -> Future[Any]:
+        """Answers a request in the loop; the result, as of gunicorn's `handle`, may come when a thread has sent all."""
         began_s = monotonic_s()
         conn.sock.is_patient = True
         result = self.handle(conn)
         conn.sock.is_patient = False
+        try:
+            rest = conn.sock.send_what_goes()
+        except OSError:
+            rest, result = b"", False
         self._note_time(began_s, monotonic_s())
-        if conn.sock.unsent:
-            done = self.tpool.submit(self._send_rest, conn, result)
-            done.add_done_callback(lambda done: self.method_queue.defer(self.finish_request, conn, done))
-        else:
-            done = Future()
-            done.set_result(result)
+        if rest:
+            return self.tpool.submit(self._send_rest, conn, rest, result)  # type: ignore[no-any-return]
+        done: Future[Any] = Future()
+        done.set_result(result)
+        return done
+
+    def _finish_later(self, conn: Any, done: Future[Any]) -> None:
+        if done.done():
             self.finish_request(conn, done)
+        else:
+            done.add_done_callback(lambda done: self.method_queue.defer(self.finish_request, conn, done))
 
     def _may_answer(self, conn: Any) -> bool:
         if self._is_quick is None or monotonic_s() < self._paused_until_s:
@@ -156,13 +185,11 @@ class DirectWorker(ThreadWorker):  # type: ignore[misc]
         if self._mean_s > SLOW_S:
             self._mean_s, self._paused_until_s = 0.0, ended_s + PAUSE_TIMES * took_s
 
-    def _send_rest(self, conn: Any, result: Any) -> Any:
+    def _send_rest(self, conn: Any, rest: bytes, result: Any) -> Any:
         """Sends what the client did not take at once, however slowly it reads. In a thread."""
-        rest, conn.sock.unsent = conn.sock.unsent, []
         try:
             conn.sock.setblocking(True)
-            for data in rest:
-                conn.sock.sendall(data)
+            conn.sock.sendall(rest)
         except OSError:
             return False
         return result
