@@ -6,8 +6,10 @@ and another one repeats the attempt with the same id and the same bytes.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from http import HTTPStatus
@@ -52,66 +54,130 @@ class Tried:
         return f"answer {self.status}" if self.error is None else f"no answer ({self.error}: {self.detail})"
 
 
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A delivery that a thread is done with, and what is to be recorded of it, if anything."""
+
+    delivery: Delivery
+    attempt: Attempt | None
+
+
 class Deliver:
-    """Delivers what is due, with many threads and a small share for each host."""
+    """Delivers what is due, with many threads and a small share for each host.
+
+    One thread takes turns with the store: it records what the others have brought, and claims what they are to do next,
+    as many at a time as there are. The others send. One more listens for news.
+    """
 
     def __init__(self, settings: Settings, outbox: Outbox, egress: Egress) -> None:
         self._settings, self._outbox, self._egress = settings, outbox, egress
-        self._threads_free = threading.Condition()
+        self._lease_s = settings.callback_timeout_s + LEASE_MARGIN_S
         self._under_way = self._doubtful = 0
+        # Behind the condition: what the other threads tell the one that takes turns.
+        self._changed = threading.Condition()
+        self._done: list[Done] = []
+        self._has_news = False
 
     def __call__(self, stop: threading.Event) -> None:
-        """Works until `stop` is set, then lets the attempts under way come to their end."""
-        news = self._outbox.news()
-        lease_s = self._settings.callback_timeout_s + LEASE_MARGIN_S
-        with ThreadPoolExecutor(THREADS, thread_name_prefix="deliver") as threads:
-            while not stop.is_set():
-                try:
-                    self._hand_out(threads, news, lease_s)
-                except StoreUnavailable:
-                    stop.wait(LONGEST_NAP_S)
+        """Works until `stop` is set, then lets the attempts under way come to their end. It closes the egress."""
+        listening = threading.Thread(target=self._listen, args=(stop,), name="deliver-news", daemon=True)
+        listening.start()
+        with contextlib.closing(self._egress), ThreadPoolExecutor(THREADS, thread_name_prefix="deliver") as threads:
+            next_in_s = self._turn(threads, stop)
+            while self._under_way or not stop.is_set():
+                self._wait_for_change(next_in_s)
+                next_in_s = self._turn(threads, stop)
+        listening.join()
 
-    def _hand_out(self, threads: ThreadPoolExecutor, news: News, lease_s: float) -> None:
-        """Gives what is due to free threads; where nothing is, waits for news, a second at most."""
-        with self._threads_free:
-            if not self._threads_free.wait_for(lambda: self._under_way < THREADS, LONGEST_NAP_S):
-                return
-            room, doubtful_room = THREADS - self._under_way, DOUBTFUL_THREADS - self._doubtful
-        claimed, next_in_s = self._outbox.claim(room, lease_s, doubtful_room)
-        with self._threads_free:
-            self._under_way += len(claimed)
-            self._doubtful += sum(not each.host_answers for each in claimed)
+    def _turn(self, threads: ThreadPoolExecutor, stop: threading.Event) -> float:
+        """Records what was brought and hands out what is due; gives the seconds until the next turn, at most."""
+        self._egress.close_old()
+        done = self._take_done()
+        made = [(each.delivery, each.attempt) for each in done if each.attempt is not None]
+        room = 0 if stop.is_set() else THREADS - self._under_way
+        if not (made or room):
+            return LONGEST_NAP_S
+        try:
+            claimed, next_in_s = self._outbox.turn(made, room, self._lease_s, DOUBTFUL_THREADS - self._doubtful)
+        except StoreUnavailable:
+            # One whose keys are broken must not hold up the others: each is recorded by itself, as soon as it can be.
+            for delivery, attempt in made:
+                self._hand_out(threads, delivery, self._record, attempt)
+            return LONGEST_NAP_S
         for delivery in claimed:
-            threads.submit(self._attempt, delivery)
-        if not claimed:
-            news.wait(LONGEST_NAP_S if next_in_s is None else min(LONGEST_NAP_S, next_in_s))
+            self._hand_out(threads, delivery, self._attempt)
+        return LONGEST_NAP_S if next_in_s is None or len(claimed) == room else min(LONGEST_NAP_S, next_in_s)
 
-    def _attempt(self, delivery: Delivery) -> None:
-        """One attempt, its lines of the log about the job; then this thread is free."""
+    def _take_done(self) -> list[Done]:
+        with self._changed:
+            done, self._done, self._has_news = self._done, [], False
+            self._changed.notify_all()
+        self._under_way -= len(done)
+        self._doubtful -= sum(not each.delivery.host_answers for each in done)
+        return done
+
+    def _wait_for_change(self, at_most_s: float) -> None:
+        """Returns when a thread is done, when there is news and a thread for it, or after `at_most_s` seconds."""
+        with self._changed:
+            has_room = self._under_way < THREADS
+            self._changed.wait_for(lambda: self._done or (has_room and self._has_news), at_most_s)
+
+    def _listen(self, stop: threading.Event) -> None:
+        """Without it a webhook would wait for the next turn, a second at most."""
+        while not stop.is_set():
+            try:
+                with contextlib.closing(self._outbox.news()) as news:
+                    self._hear(news, stop)
+            except StoreUnavailable:
+                stop.wait(LONGEST_NAP_S)
+
+    def _hear(self, news: News, stop: threading.Event) -> None:
+        """Tells of news, and then is deaf until a turn has begun, so that a thousand webhooks are not news each."""
+        while not stop.is_set():
+            if news.wait(LONGEST_NAP_S):
+                with self._changed:
+                    self._has_news = True
+                    self._changed.notify_all()
+                    self._changed.wait_for(lambda: not self._has_news, LONGEST_NAP_S)
+
+    def _hand_out(
+        self, threads: ThreadPoolExecutor, delivery: Delivery, do: Callable[..., Attempt | None], *more: Attempt
+    ) -> None:
+        self._under_way += 1
+        self._doubtful += not delivery.host_answers
+        threads.submit(self._do, delivery, do, *more)
+
+    def _do(self, delivery: Delivery, do: Callable[..., Attempt | None], *more: Attempt) -> None:
+        """What one thread does for a delivery, its lines of the log about the job; then the thread is free.
+
+        Whatever goes wrong, the lease ends and the attempt is repeated.
+        """
+        attempt = None
         try:
             with about(delivery.job_id, traceparent=delivery.traceparent):
-                self._send_and_record(delivery)
+                try:
+                    attempt = do(delivery, *more)
+                except Exception:
+                    log.exception("webhook of job %s: attempt %d broke", delivery.job_id, delivery.attempt)
         finally:
-            with self._threads_free:
-                self._under_way -= 1
-                self._doubtful -= not delivery.host_answers
-                self._threads_free.notify()
+            with self._changed:
+                self._done.append(Done(delivery, attempt))
+                self._changed.notify_all()
 
-    def _send_and_record(self, delivery: Delivery) -> None:
-        """Whatever goes wrong, the lease ends and the attempt is repeated."""
+    def _record(self, delivery: Delivery, attempt: Attempt) -> None:
         try:
-            begun_ms, begun_s = clock.now_ms(), clock.monotonic_s()
-            tried = self._send(delivery)
-            attempt = replace(self._judged(delivery, tried), log=tried.json(begun_ms, clock.monotonic_s() - begun_s))
-            then = f"; next in {attempt.next_in_s:.1f} s" if attempt.state is CallbackState.PENDING else ""
-            log.info(
-                "webhook of job %s: attempt %d: %s: %s%s", delivery.job_id, attempt.number, tried, attempt.state, then
-            )
             patiently(lambda: self._outbox.record(delivery, attempt), RECORD_FOR_S)
         except StoreUnavailable:
             log.error("webhook of job %s: attempt %d could not be recorded", delivery.job_id, delivery.attempt)
-        except Exception:
-            log.exception("webhook of job %s: attempt %d broke", delivery.job_id, delivery.attempt)
+
+    def _attempt(self, delivery: Delivery) -> Attempt:
+        """Sends, and judges what came of it."""
+        begun_ms, begun_s = clock.now_ms(), clock.monotonic_s()
+        tried = self._send(delivery)
+        attempt = replace(self._judged(delivery, tried), log=tried.json(begun_ms, clock.monotonic_s() - begun_s))
+        then = f"; next in {attempt.next_in_s:.1f} s" if attempt.state is CallbackState.PENDING else ""
+        log.info("webhook of job %s: attempt %d: %s: %s%s", delivery.job_id, attempt.number, tried, attempt.state, then)
+        return attempt
 
     def _send(self, delivery: Delivery) -> Tried:
         """Signs and sends. Where deliverers died under every attempt that the schedule allows, nothing is sent."""

@@ -1,14 +1,17 @@
 """The one door for outbound HTTP to addresses that somebody gave us.
 
-A URL is judged twice: by its text when it is submitted, and by all addresses of its host right before each
-attempt, of which one that was judged is the one that is connected to. Nothing here follows a redirect, takes
-a proxy or a password from the environment, keeps a cookie, or waits longer than it was told to.
+A URL is judged twice: by its text when it is submitted, and by all addresses of its host right before a connection is
+made, of which one that was judged is the one that is connected to. A connection is kept for ten seconds, for the same
+scheme, host and port. Nothing here follows a redirect, takes a proxy or a password from the environment, keeps a
+cookie, or waits longer than it was told to.
 
     address.py       which addresses may be called
     url.py           what may be learned from a URL without resolving it
     deadline.py      the total time of an attempt
     connection.py    resolve, connect, begin TLS
+    wire.py          the connected socket under the deadline
     exchange.py      send, and read what matters of the answer
+    kept.py          connections that wait for the next attempt
 """
 
 from __future__ import annotations
@@ -24,8 +27,9 @@ from aj.egress import url as urls
 from aj.egress.address import Address, why_refused
 from aj.egress.connection import Resolver, dial, look_up, secure, system_resolver
 from aj.egress.deadline import Deadline
-from aj.egress.exchange import exchange
-from aj.errors import AddressRefused
+from aj.egress.exchange import Line
+from aj.egress.kept import LIFE_S, Kept, KeptLines
+from aj.errors import AddressRefused, DeliveryFailed
 from aj.settings import Allowed
 
 __all__ = ["Answer", "Egress", "Resolver", "host_of"]
@@ -46,6 +50,7 @@ class Egress:
     """Calls addresses that are public or allowed by a setting; safe to share between threads.
 
     `timeout_s` is the total time of one attempt, from the look-up of the name to the end of the answer.
+    One that calls must be closed in the end.
     """
 
     def __init__(
@@ -59,6 +64,7 @@ class Egress:
         self._timeout_s = timeout_s
         self._user_agent = user_agent
         self._resolve = resolve
+        self._kept = KeptLines()
 
     def check_url(self, url: str) -> str:
         """Judges a URL without resolving its host; gives its receiver as `host:port`, to count calls by.
@@ -78,16 +84,46 @@ class Egress:
         """
         target = urls.read(url)
         urls.judge(target, self._allowed)
-        sent = {**headers, "User-Agent": self._user_agent, "Connection": "close"}
-        deadline = Deadline(self._timeout_s)
+        sent, deadline = {**headers, "User-Agent": self._user_agent}, Deadline(self._timeout_s)
+        kept = self._kept.take(target)
+        if kept is not None and self._why_refused(kept.address, target) is None:
+            try:
+                return self._exchange(kept, target, sent, body, deadline)
+            except DeliveryFailed:
+                # The receiver may have closed it at this moment, as it may at any, which is no failure of its own. If
+                # it had read the request before, it now gets it twice.
+                if kept.line.has_heard or deadline.is_over():
+                    raise
+        elif kept is not None:
+            kept.line.close()
+        return self._exchange(self._dialled(target, deadline), target, sent, body, deadline)
+
+    def close_old(self) -> None:
+        """Closes connections that nobody has used for ten seconds. Call it now and then."""
+        self._kept.close_old()
+
+    def close(self) -> None:
+        """Closes the connections that are kept."""
+        self._kept.close()
+
+    def _exchange(
+        self, kept: Kept, target: urls.Target, headers: Mapping[str, str], body: bytes, deadline: Deadline
+    ) -> Answer:
         try:
-            with dial(self._checked_addresses(target, deadline), target, deadline) as connected:
-                deadline.watch(connected)
-                with secure(connected, target, deadline) as secured:
-                    status, retry_after = exchange(target, secured, sent, body, deadline)
+            status, retry_after = kept.line.exchange(target, headers, body, deadline)
         finally:
-            deadline.stop()
+            self._kept.give(kept)
         return Answer(status, parse_retry_after_s(retry_after))
+
+    def _dialled(self, target: urls.Target, deadline: Deadline) -> Kept:
+        """A new connection to an address that was checked."""
+        ends_at_s = clock.monotonic_s() + LIFE_S
+        connected, address = dial(self._checked_addresses(target, deadline), target, deadline)
+        try:
+            return Kept(Line(target, secure(connected, target, deadline), deadline), target, address, ends_at_s)
+        except BaseException:
+            connected.close()
+            raise
 
     def _checked_addresses(self, target: urls.Target, deadline: Deadline) -> list[Address]:
         """All addresses of the target, each of which may be called.
@@ -98,12 +134,14 @@ class Egress:
         if target.address is not None:
             return [target.address]
         addresses = look_up(self._resolve, target, deadline)
-        by_name = urls.host_allowed(target, self._allowed)
         for address in addresses:
-            reason = why_refused(address, target.port, self._allowed, by_name)
+            reason = self._why_refused(address, target)
             if reason is not None:
                 raise AddressRefused(f"{target.host} resolves to {reason}")
         return addresses
+
+    def _why_refused(self, address: Address, target: urls.Target) -> str | None:
+        return why_refused(address, target.port, self._allowed, urls.host_allowed(target, self._allowed))
 
 
 def host_of(url: str) -> str:

@@ -64,8 +64,8 @@ def look_up(resolve: Resolver, target: Target, deadline: Deadline) -> list[Addre
         raise DeliveryFailed("dns", f"{target.host} has an address that cannot be read") from None
 
 
-def dial(addresses: Sequence[Address], target: Target, deadline: Deadline) -> socket.socket:
-    """A socket that is connected to the first of `addresses` that answers.
+def dial(addresses: Sequence[Address], target: Target, deadline: Deadline) -> tuple[socket.socket, Address]:
+    """A socket that is connected to the first of `addresses` that answers, and that address.
 
     Each address gets its share of the time that is left, so that a dead one does not use up all of it.
 
@@ -77,7 +77,7 @@ def dial(addresses: Sequence[Address], target: Target, deadline: Deadline) -> so
         share_s = min(left_s, max(CONNECT_LEAST_S, left_s / (len(addresses) - position)))
         family = socket.AF_INET if address.version == 4 else socket.AF_INET6
         try:
-            return _connect(family, str(address), target.port, share_s)
+            return _connect(family, str(address), target.port, share_s), address
         except OSError as error:
             failure = error
     if deadline.is_over() or isinstance(failure, TimeoutError):

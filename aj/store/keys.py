@@ -112,6 +112,11 @@ class Keys:
     def delayed(self) -> str:
         return f"{self.prefix}:delayed"
 
+    @property
+    def outbox(self) -> str:
+        """What all keys of the outbox begin with."""
+        return f"{self.prefix}:out"
+
     def delivery(self, job_id: str) -> str:
         return f"{self.prefix}:out:job:{job_id}"
 

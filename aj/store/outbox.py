@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+import redis
 
 from aj.job import CallbackState
 from aj.store.client import Client, errors_converted
@@ -12,8 +15,8 @@ from aj.store.scripts import Script
 
 # Deliveries that one host, whatever the port, may hold at a time, over all deliverers of the deployment.
 HOST_SHARE = 4
-# How long a host that answered may hold its whole share; one that did not, or is new, gets one delivery at a time.
-ANSWERS_FOR_S = 600
+# So many waits for news in a row without any, and without an answer to a ping, and the subscription is given up.
+SILENCES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,19 +56,26 @@ class Outbox:
 
     def __init__(self, client: Client, keys: Keys) -> None:
         self._client, self._keys = client, keys
-        self._claim = Script(client, "schedule_host", "claim_deliveries")
-        self._record = Script(client, "count", "schedule_host", "record_attempt")
+        pieces = ("count", "record_attempt", "schedule_host", "claim_deliveries", "deliver")
+        self._deliver = Script(client, *pieces)
 
-    def claim(self, most: int, lease_s: float, most_doubtful: int | None = None) -> tuple[list[Delivery], float | None]:
-        """Up to `most` due deliveries under a lease, and the seconds until the next is due (None: nothing waits).
+    def turn(
+        self, made: Sequence[tuple[Delivery, Attempt]], most: int, lease_s: float, most_doubtful: int | None = None
+    ) -> tuple[list[Delivery], float | None]:
+        """Records attempts and claims up to `most` due deliveries under a lease, in one step and one round trip.
 
-        At most `most_doubtful` of them are for hosts that have not answered lately; None sets no such limit.
+        Gives what was claimed, and the seconds until the next is due (None: nothing waits). At most `most_doubtful`
+        of them are for hosts that have not answered lately; None sets no such limit.
 
         Raises: StoreUnavailable.
         """
-        token = secrets.token_hex(8)
-        words: list[str | int] = [f"{self._keys.prefix}:out", most, HOST_SHARE, int(lease_s * 1000), token]
-        wait_ms, *rows = self._claim([self._keys.hosts], [*words, most if most_doubtful is None else most_doubtful])
+        keys, token = self._keys, secrets.token_hex(8)
+        words: list[str | int | bytes] = [keys.outbox, keys.job(""), keys.news, HOST_SHARE, most]
+        words += [most if most_doubtful is None else most_doubtful, int(lease_s * 1000), token]
+        for delivery, attempt in made:
+            words += [delivery.job_id, delivery.host, delivery.token, attempt.state, attempt.http_status or ""]
+            words += [attempt.number, int(attempt.next_in_s * 1000), attempt.log]
+        wait_ms, *rows = self._deliver([keys.hosts, keys.pending], words)
         claimed = [
             Delivery(
                 job.decode(), url.decode(), host.decode(), body, attempt, token, bool(answers), trace and trace.decode()
@@ -74,20 +84,13 @@ class Outbox:
         ]
         return claimed, None if wait_ms < 0 else wait_ms / 1000
 
+    def claim(self, most: int, lease_s: float, most_doubtful: int | None = None) -> tuple[list[Delivery], float | None]:
+        """A turn that has nothing to record. Raises: StoreUnavailable."""
+        return self.turn([], most, lease_s, most_doubtful)
+
     def record(self, delivery: Delivery, attempt: Attempt) -> None:
-        """Records what an attempt brought. Raises: StoreUnavailable."""
-        keys, job_id, host = self._keys, delivery.job_id, delivery.host
-        names = [
-            keys.delivery(job_id),
-            keys.job(job_id),
-            keys.hosts,
-            keys.due(host),
-            keys.busy(host),
-            keys.answers(host),
-            keys.pending,
-        ]
-        words = [job_id, delivery.token, attempt.state, attempt.http_status or "", int(attempt.next_in_s * 1000), host]
-        self._record(names, [*words, HOST_SHARE, keys.news, attempt.number, ANSWERS_FOR_S, attempt.log])
+        """A turn that wants nothing more. Raises: StoreUnavailable."""
+        self.turn([(delivery, attempt)], 0, 0)
 
     def news(self) -> News:
         """A subscription that wakes a deliverer when a webhook is written."""
@@ -95,17 +98,34 @@ class Outbox:
 
 
 class News:
-    """Waits for the outbox's channel; a lost connection is a wait without news."""
+    """Waits for the outbox's channel. One that has failed is closed, and another one takes its place."""
 
     def __init__(self, client: Client, channel: str) -> None:
-        self._pubsub = client.pubsub(ignore_subscribe_messages=True)  # type: ignore[no-untyped-call]
+        self._pubsub = client.pubsub()  # type: ignore[no-untyped-call]
         self._channel = channel
+        self._silences = 0
 
-    def wait(self, at_most_s: float) -> None:
-        """Returns when a webhook was written, or after `at_most_s` seconds. Raises: StoreUnavailable."""
+    def wait(self, at_most_s: float) -> bool:
+        """Whether a webhook was written, or may have been before this could hear of it, within `at_most_s` seconds.
+
+        Raises: StoreUnavailable: also where the connection is dead without a sign, and silent for ever.
+        """
         with errors_converted():
             if not self._pubsub.subscribed:
                 self._pubsub.subscribe(self._channel)
-            if self._pubsub.get_message(timeout=at_most_s) is not None:
-                while self._pubsub.get_message(timeout=0) is not None:
-                    pass
+            message = self._pubsub.get_message(timeout=at_most_s)
+            if message is None:
+                if self._silences == SILENCES:
+                    raise redis.ConnectionError("the subscription gives no sign of life")
+                self._silences += 1
+                self._pubsub.ping()
+                return False
+            self._silences = 0
+            is_news = bool(message["type"] != "pong")
+            while (message := self._pubsub.get_message(timeout=0)) is not None:
+                is_news = is_news or message["type"] != "pong"
+            return is_news
+
+    def close(self) -> None:
+        """Ends the subscription."""
+        self._pubsub.close()

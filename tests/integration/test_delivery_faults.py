@@ -5,10 +5,13 @@ from __future__ import annotations
 import socket
 import threading
 import time
+from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
 
+from aj.errors import StoreUnavailable
 from aj.store import Attempt, Delivery, Keys, Outbox
 from aj.store.outbox import HOST_SHARE
 from tests.conftest import Deployment
@@ -24,6 +27,7 @@ from tests.support.deliveries import (
 )
 from tests.support.receiver import Received, Receiver
 from tests.support.waiting import wait_until
+from tests.unit import egress_receivers
 
 
 def test_no_answer_at_all_is_a_failed_attempt(deployment: Deployment, client: FlaskClient) -> None:
@@ -65,14 +69,12 @@ class Forgetful(Outbox):
 
     lost = 0
 
-    def claim(self, most: int, lease_s: float, most_doubtful: int | None = None) -> tuple[list[Delivery], float | None]:
-        return super().claim(most, 0.2, most_doubtful)
-
-    def record(self, delivery: Delivery, attempt: Attempt) -> None:
-        if self.lost == 0:
-            self.lost += 1
-            raise RuntimeError("the deliverer died here")
-        super().record(delivery, attempt)
+    def turn(
+        self, made: Sequence[tuple[Delivery, Attempt]], most: int, lease_s: float, most_doubtful: int | None = None
+    ) -> tuple[list[Delivery], float | None]:
+        kept = made[1:] if made and self.lost == 0 else made
+        self.lost += len(made) - len(kept)
+        return super().turn(kept, most, 0.2, most_doubtful)
 
 
 def test_a_crash_between_sending_and_recording_sends_again(
@@ -99,6 +101,61 @@ def test_deliverers_that_always_die_do_not_send_for_ever(
     with delivering(deployment, **QUICK):
         wait_for_state(client, job_id, "exhausted")
     assert receiver.received == []
+
+
+def test_one_delivery_whose_job_is_broken_does_not_hold_up_the_others(
+    deployment: Deployment, client: FlaskClient, receiver: Receiver
+) -> None:
+    """Attempts are recorded together; where that fails, each is recorded by itself."""
+    job_ids, keys = [ended(deployment, client, receiver.url()) for _ in range(12)], Keys(deployment.settings.prefix)
+    broken = job_ids.pop(5)
+    deployment.redis.set(keys.job(broken), "no hash", ex=60)
+    with delivering(deployment):
+        for job_id in job_ids:
+            wait_for_state(client, job_id, "delivered")
+        wait_until(lambda: outbox_indexes(deployment) == [], what="an end of the broken one, too")
+    assert len(receiver.received) == 12
+    deployment.redis.delete(keys.delivery(broken))
+
+
+def test_a_store_that_is_away_for_a_moment_loses_no_record(
+    deployment: Deployment, client: FlaskClient, receiver: Receiver
+) -> None:
+    """What was sent meanwhile is recorded when the store is back, and not sent again."""
+
+    class Away(Outbox):
+        failures = 3
+
+        def turn(self, made: Sequence[tuple[Delivery, Attempt]], *more: Any) -> tuple[list[Delivery], float | None]:
+            if made and self.failures:
+                self.failures -= 1
+                raise StoreUnavailable("away")
+            return super().turn(made, *more)
+
+    job_ids = [ended(deployment, client, receiver.url()) for _ in range(4)]
+    with delivering_from(outbox_of(deployment, Away), deployment):
+        found = [wait_for_state(client, job_id, "delivered")["attempts"] for job_id in job_ids]
+    assert found == [1] * 4
+    assert len(receiver.received) == 4
+
+
+def test_a_hundred_deliveries_to_one_host_need_no_more_connections_than_its_share(
+    deployment: Deployment, client: FlaskClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each connection is used again and again."""
+    monkeypatch.setattr("aj.egress.LIFE_S", 600.0)
+
+    def script(receiver: egress_receivers.Receiver, talking: socket.socket) -> None:
+        while egress_receivers.read_request(receiver, talking):
+            talking.sendall(b"HTTP/1.1 204 No Content\r\n\r\n")
+
+    with egress_receivers.receiving(script) as receiver:
+        job_ids = [ended(deployment, client, receiver.url) for _ in range(100)]
+        with delivering(deployment):
+            for job_id in job_ids:
+                wait_for_state(client, job_id, "delivered")
+        assert len(receiver.requests) == 100
+        assert receiver.connections <= HOST_SHARE
 
 
 def test_a_host_never_holds_more_than_its_share(

@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
-from aj.store import figures
+from aj.job import CallbackState
+from aj.store import Attempt, Keys, figures
 from tests.conftest import Deployment
+from tests.support.deliveries import ended, outbox_of
 from tests.support.jobs import run, submit
 from tests.support.own_store import own_deployment
 
@@ -76,3 +78,15 @@ def test_each_status_request_costs_one_round_trip(alone: Deployment) -> None:
     costs = [trips(alone, lambda path=path: seen.append(client.get(path).status_code)) for path in paths]  # type: ignore[misc]
     assert seen == [200, 200, 410, 404, 404]
     assert costs == [1, 1, 1, 1, 0]
+
+
+def test_a_turn_of_the_deliverer_costs_one_round_trip(alone: Deployment) -> None:
+    """However many attempts it records and deliveries it claims."""
+    client, outbox = alone.client(), outbox_of(alone)
+    for _ in range(4):
+        ended(alone, client, "http://127.0.0.1:9/hook")
+    alone.redis.set(Keys(alone.settings.prefix).answers("127.0.0.1"), 1, ex=600)
+    claimed, _ = outbox.claim(2, 30)
+    made = [(each, Attempt(CallbackState.DELIVERED, 200, 1)) for each in claimed]
+    assert trips(alone, lambda: claimed.extend(outbox.turn(made, 2, 30)[0])) == 1
+    assert len(claimed) == 4

@@ -147,7 +147,7 @@ def test_nothing_is_left_behind() -> None:
     before = _held()
     gc.disable()  # what is left for the collector to find is left
     try:
-        with ThreadPoolExecutor(24) as pool:
+        with contextlib.closing(egress), ThreadPoolExecutor(24) as pool:
             for script in scripts:
                 with receiving(script) as receiver:
                     list(pool.map(deliver, all_at(receiver.port) * (200 // len(scripts) // 4 + 1)))

@@ -10,7 +10,7 @@ import pytest
 
 from aj.egress import Answer, Egress
 from aj.egress.deadline import Deadline
-from aj.egress.exchange import exchange
+from aj.egress.exchange import Line
 from aj.egress.url import read
 from aj.errors import DeliveryFailed
 from tests.unit.egress_receivers import (
@@ -36,7 +36,7 @@ def test_any_final_status_is_an_answer(status: int) -> None:
 
 
 def test_the_request_is_exactly_what_was_asked_for() -> None:
-    """Body bytes, headers, User-Agent and Host arrive unchanged, and the connection is not kept."""
+    """Body bytes, headers, User-Agent and Host arrive unchanged."""
     with receiving(answering(OK)) as receiver:
         headers = {"webhook-id": "msg_1", "Content-Type": "application/json"}
         loopback_egress().post(f"http://127.0.0.1:{receiver.port}/a/b?x=1&y=%20", headers, b'{"a": "\xc3\xbc"}')
@@ -50,7 +50,6 @@ def test_the_request_is_exactly_what_was_asked_for() -> None:
         "webhook-id: msg_1",
         "content-type: application/json",
         "user-agent: aj/test",
-        "connection: close",
     }
     assert body == b'{"a": "\xc3\xbc"}'
 
@@ -77,10 +76,10 @@ def test_the_host_header_is_the_name_and_not_the_address() -> None:
 def test_the_host_header_leaves_out_a_default_port(url: str, host: str) -> None:
     """As RFC 9110 section 7.2 and every other client have it."""
     ours, theirs = socket.socketpair()
-    deadline = Deadline(5)
+    target, deadline = read(url), Deadline(5)
     with ours, theirs:
         theirs.sendall(OK)
-        assert exchange(read(url), ours, {}, b"{}", deadline) == (200, "")
+        assert Line(target, ours, deadline).exchange(target, {}, b"{}", deadline) == (200, "")
         assert f"\r\nHost: {host}\r\n".encode() in theirs.recv(65_536)
 
 
@@ -220,19 +219,6 @@ def test_a_refused_connection_says_so() -> None:
         with pytest.raises(DeliveryFailed, match=r"(?i)refused") as caught:
             loopback_egress().post(f"http://127.0.0.1:{port}/", {}, b"{}")
     assert caught.value.kind == "connect"
-
-
-def test_an_exhausted_process_fails_the_attempt_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No descriptor is left for the watchdog, so the attempt is not made without it."""
-
-    def none_left(_: socket.socket) -> socket.socket:
-        raise OSError(24, "Too many open files")
-
-    monkeypatch.setattr(socket.socket, "dup", none_left)
-    with receiving(answering(OK)) as receiver, pytest.raises(DeliveryFailed, match="Too many open files") as caught:
-        loopback_egress().post(receiver.url, {}, b"{}")
-    assert caught.value.kind == "connect"
-    assert receiver.requests == []
 
 
 def test_a_reset_connection_is_a_failure_of_protocol() -> None:

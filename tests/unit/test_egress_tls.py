@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import ssl
 import subprocess
@@ -21,6 +22,7 @@ from tests.unit.egress_receivers import (
     deaf,
     dripping,
     loopback_egress,
+    read_request,
     receiving,
 )
 
@@ -67,6 +69,35 @@ def test_tls_is_checked_by_name_at_the_address_that_was_checked(
     assert f"\r\nHost: hooks.example:{receiver.port}\r\n".encode() in receiver.requests[0]
 
 
+def test_one_handshake_serves_many_attempts(certificate: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A connection is kept with its TLS, also where a record holds more than one read takes."""
+
+    def script(receiver: Receiver, talking: socket.socket) -> None:
+        while read_request(receiver, talking):
+            talking.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 16000\r\n\r\n" + b"x" * 16_000)
+
+    names: list[str | None] = []
+    with receiving(script, _serving(certificate, names)) as receiver:
+        with contextlib.closing(_trusting(certificate, monkeypatch)) as egress:
+            for _ in range(5):
+                assert egress.post(f"https://hooks.example:{receiver.port}/", {}, b"{}").status == 200
+        assert (names, receiver.connections, len(receiver.requests)) == (["hooks.example"], 1, 5)
+
+
+def test_bytes_after_the_body_end_a_connection_with_tls(certificate: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where TLS holds them back, so that the socket has nothing to read."""
+
+    def script(receiver: Receiver, talking: socket.socket) -> None:
+        while read_request(receiver, talking):
+            talking.sendall((b"HTTP/1.1 200 OK\r\nContent-Length: 8000\r\n\r\n" + b"x" * 8000).ljust(16_000, b"y"))
+
+    with receiving(script, _serving(certificate, [])) as receiver:
+        with contextlib.closing(_trusting(certificate, monkeypatch)) as egress:
+            for _ in range(3):
+                assert egress.post(f"https://hooks.example:{receiver.port}/", {}, b"{}").status == 200
+        assert receiver.connections == 3
+
+
 @pytest.mark.parametrize(("host", "words"), [("other.example", "(?i)hostname mismatch"), ("127.0.0.1", "(?i)mismatch")])
 def test_a_certificate_for_another_name_is_refused(
     certificate: Path, monkeypatch: pytest.MonkeyPatch, host: str, words: str
@@ -93,7 +124,7 @@ def test_a_certificate_that_nobody_trusts_is_refused(certificate: Path) -> None:
 
 
 def test_a_dripping_tls_receiver_is_left_at_the_deadline(certificate: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The watchdog cuts below TLS."""
+    """Each wait is given what is left of the time, below TLS too."""
     with receiving(dripping(b"HTTP/1.1 200 OK\r\nX-Drip: ", b"x"), _serving(certificate, [])) as receiver:
         egress = _trusting(certificate, monkeypatch, 0.3)
         started_s = time.monotonic()

@@ -1,13 +1,15 @@
 -- How many deliveries a host may hold at a time: its share, or one where it has not answered lately.
-local function share_of(answers, share)
-    return redis.call('EXISTS', answers) == 1 and share or 1
+-- `outbox` is the prefix of the outbox keys.
+local function share_of(outbox, host, share)
+    return redis.call('EXISTS', outbox .. ':answers:' .. host) == 1 and share or 1
 end
 
--- Notes when a host has work next: when its first delivery is due, or, while its share is taken, when the first
--- lease ends. A record of an attempt frees a place and calls this again. A host that has had its turn stands behind
--- the others, however long its deliveries have been due: else one with many of them would always be the first.
-local function schedule_host(hosts, due, busy, host, share)
-    local first = redis.call('ZRANGE', due, 0, 0, 'WITHSCORES')
+-- Notes in `hosts` when a host has work next: when its first delivery is due, or, while its share is taken, when the
+-- first lease ends. A record of an attempt frees a place and calls this again. A host that has had its turn stands
+-- behind the others, however long its deliveries have been due: else one with many of them would always be the first.
+local function schedule_host(outbox, hosts, host, share)
+    local busy = outbox .. ':busy:' .. host
+    local first = redis.call('ZRANGE', outbox .. ':due:' .. host, 0, 0, 'WITHSCORES')
     if not first[1] then
         redis.call('ZREM', hosts, host)
         return
