@@ -1,10 +1,10 @@
-"""A gunicorn worker that answers a quick request where it arrives, and gives any other to a thread.
+"""A gunicorn worker that keeps quick requests apart from those that may wait.
 
-gunicorn's `gthread` hands each request to a thread and its connection back. Threads that all want the interpreter get
-in each other's way. Here the process's own loop answers what it knows to be quick: a submission, or a look at one job,
-that has arrived whole and does not ask to wait. A thread gets all others, and gets all of them for a while where
-answers take long, as when the store hangs. So no client can hold the loop: not by sending slowly, nor by reading
-slowly, nor by not letting go of its connection.
+gunicorn's `gthread` gives each request to one of its threads. Ours are many, since some hold requests that wait, and
+many threads that want the interpreter at once get in each other's way: the more there are, the longer the last of them
+waits for its turn. Here a few threads answer what is known to be quick: a submission, or a look at one job, that has
+arrived whole and does not ask to wait. All others go to the many. So no client can hold up the quick ones: not by
+sending slowly, nor by reading slowly, nor by not letting go of its connection.
 
 Knows gunicorn's insides, on purpose only here; tests hold that they are as we think.
 """
@@ -19,7 +19,7 @@ import re
 import selectors
 import socket
 from collections.abc import Callable, Iterable
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import Any
 from urllib.parse import quote
@@ -29,14 +29,10 @@ from gunicorn.workers.gthread import DEFAULT_WORKER_DATA_TIMEOUT, TConn, ThreadW
 
 from aj.clock import monotonic_s
 
-# The largest request that is answered in the loop; it fits the buffer that the kernel has for it.
+# The largest request that is called quick; it fits the buffer that the kernel has for it.
 QUICK_MOST_BYTES = 16_384
-# Where answers take longer, in the mean of the last of them, threads wait better than the loop: for so many times as
-# long as the last one took. So it is with a hook of the app that is slow, and with a store that is far away or hangs;
-# one answer that took long since the machine is busy says little.
-SLOW_S = 0.006
-LAST = 16
-PAUSE_TIMES = 20
+# Enough to answer while others wait for the store.
+QUICK_THREADS = 4
 
 # Written more strictly than gunicorn reads it, so that whatever passes ends where we think it ends.
 # A request with one of these fields may wait, for us or for its sender, or has a body of unknown length.
@@ -94,14 +90,13 @@ class PatientSocket(socket.socket):
         return rest
 
 
-class DirectWorker(ThreadWorker):  # type: ignore[misc]
-    """`gthread`, with quick requests to the API of the app it serves answered in the loop."""
+class QuickLaneWorker(ThreadWorker):  # type: ignore[misc]
+    """`gthread`, with threads apart for quick requests to the API of the app it serves."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._is_quick: Callable[[bytes], bool] | None = None
-        self._mean_s = 0.0
-        self._paused_until_s = float("-inf")
+        self._lane = ThreadPoolExecutor(QUICK_THREADS, "aj-quick")
 
     def load_wsgi(self) -> None:
         """Learns from the app where its API is. With TLS or another protocol threads answer everything."""
@@ -125,52 +120,19 @@ class DirectWorker(ThreadWorker):  # type: ignore[misc]
         self.pending_conns.append(conn)
         self.poller.register(conn.sock, selectors.EVENT_READ, partial(self.on_pending_socket_readable, conn))
 
-    def on_client_socket_readable(self, conn: Any, client: Any) -> None:
-        """Answers a quick request on a connection that stays as it is, which gunicorn would take up and lay down."""
-        if not self.alive or not self._may_answer(conn):
-            super().on_client_socket_readable(conn, client)
-            return
-        done = self._answer(conn)
-        self.keepalived_conns.remove(conn)
-        if done.done() and done.result() and not conn.parser.unreader.buf.getvalue():
-            conn.set_timeout()
-            self.keepalived_conns.append(conn)
-        else:
-            self.poller.unregister(client)
-            self._finish_later(conn, done)
-
     def enqueue_req(self, conn: Any) -> None:
-        """Answers a quick request; gives another to a thread."""
-        if self._may_answer(conn):
-            self._finish_later(conn, self._answer(conn))
+        """Gives a quick request to one of the few threads, another to one of the many."""
+        if self._is_for_lane(conn):
+            self._then(self._lane.submit(self._answer, conn), self._finish_quick, conn)
         else:
             super().enqueue_req(conn)
 
-    def _answer(self, conn: Any) -> Future[Any]:
-        """Answers a request in the loop; the result, as of gunicorn's `handle`, may come when a thread has sent all."""
-        began_s = monotonic_s()
-        conn.sock.is_patient = True
-        result = self.handle(conn)
-        conn.sock.is_patient = False
-        try:
-            rest = conn.sock.send_what_goes()
-        except OSError:
-            rest, result = b"", False
-        self._note_time(began_s, monotonic_s())
-        if rest:
-            return self.tpool.submit(self._send_rest, conn, rest, result)  # type: ignore[no-any-return]
-        done: Future[Any] = Future()
-        done.set_result(result)
-        return done
+    def _then(self, task: Future[Any], go_on: Callable[[Any, Any], None], conn: Any) -> None:
+        """Has the loop go on with a connection when a thread is done with it."""
+        task.add_done_callback(lambda done: self.method_queue.defer(go_on, conn, done))
 
-    def _finish_later(self, conn: Any, done: Future[Any]) -> None:
-        if done.done():
-            self.finish_request(conn, done)
-        else:
-            done.add_done_callback(lambda done: self.method_queue.defer(self.finish_request, conn, done))
-
-    def _may_answer(self, conn: Any) -> bool:
-        if self._is_quick is None or monotonic_s() < self._paused_until_s:
+    def _is_for_lane(self, conn: Any) -> bool:
+        if self._is_quick is None:
             return False
         if conn.parser is not None and conn.parser.unreader.buf.getvalue():
             return False  # what is to be read has begun to be read already
@@ -179,11 +141,24 @@ class DirectWorker(ThreadWorker):  # type: ignore[misc]
         except OSError:
             return False
 
-    def _note_time(self, began_s: float, ended_s: float) -> None:
-        took_s = ended_s - began_s
-        self._mean_s += (took_s - self._mean_s) / LAST
-        if self._mean_s > SLOW_S:
-            self._mean_s, self._paused_until_s = 0.0, ended_s + PAUSE_TIMES * took_s
+    def _answer(self, conn: Any) -> tuple[bytes, Any]:
+        """Answers a request without waiting for its client; gives what is still to be sent, and what `handle` gives."""
+        conn.sock.is_patient = True
+        result = self.handle(conn)
+        conn.sock.is_patient = False
+        try:
+            return conn.sock.send_what_goes(), result
+        except OSError:
+            return b"", False
+
+    def _finish_quick(self, conn: Any, done: Future[tuple[bytes, Any]]) -> None:
+        rest, result = done.result()
+        if rest:
+            self._then(self.tpool.submit(self._send_rest, conn, rest, result), self.finish_request, conn)
+        else:
+            finished: Future[Any] = Future()
+            finished.set_result(result)
+            self.finish_request(conn, finished)
 
     def _send_rest(self, conn: Any, rest: bytes, result: Any) -> Any:
         """Sends what the client did not take at once, however slowly it reads. In a thread."""

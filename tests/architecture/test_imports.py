@@ -27,13 +27,14 @@ LEVEL = {name: level for level, (_, names) in enumerate(STOREYS) for name in nam
 # Which of our packages may name which library.
 CONFINED = {
     "flask": (
-        *("aj.blueprint", "aj.answers", "aj.views", "aj.problems", "aj.app", "hooksink"),
+        *("aj.blueprint", "aj.answers", "aj.views", "aj.problems", "aj.app", "hooksink", "bench.peers"),
         *("aj.local.web", "aj.local.gunicorn_worker"),
     ),
     "gunicorn": ("aj.local.gunicorn_worker", "aj.local.gunicorn_logs", "hooksink.__main__"),
     "werkzeug": ("aj.blueprint", "aj.answers", "aj.views", "aj.problems", "hooksink"),
-    "redis": ("aj.store", "aj.worker.rq_worker", "aj.worker.loop"),
-    "rq": ("aj.store", "aj.worker.rq_worker", "aj.worker.loop"),
+    "redis": ("aj.store", "aj.worker.rq_worker", "aj.worker.loop", "bench.store", "bench.peers"),
+    "rq": ("aj.store", "aj.worker.rq_worker", "aj.worker.loop", "bench.peers"),
+    "celery": ("bench.peers.celery_app",),
     "requests": ("aj.egress",),
     "urllib3": ("aj.egress",),
     "pydantic": ("aj.registry", "aj.tasks"),
@@ -41,9 +42,19 @@ CONFINED = {
     "prometheus_client": ("aj.views_metrics",),
     "http_sf": ("aj.headers",),
     "time": ("aj.clock",),
-    "datetime": ("aj.clock", "aj.egress"),
+    "datetime": ("aj.clock", "aj.egress", "bench.sections.webhooks"),
 }
-EDGES = ("aj.app", "aj.api", "aj.worker.fleet", "aj.worker.child", "aj.local", "hooksink", "wsgi")
+EDGES = (
+    "aj.app",
+    "aj.api",
+    "aj.worker.fleet",
+    "aj.worker.child",
+    "aj.local",
+    "hooksink",
+    "wsgi",
+    "bench.__main__",
+    "bench.peers",
+)
 
 
 def _room(name: str) -> str:
@@ -94,6 +105,13 @@ def test_no_import_cycle() -> None:
         for name in ready:
             del waiting[name]
     assert sorted(waiting) == []
+
+
+def test_nothing_leans_on_the_bench() -> None:
+    """`aj` and hooksink do not know it, and it knows nothing of the tests."""
+    for name, module in modules().items():
+        others = ("tests",) if name.startswith("bench") else ("tests", "bench")
+        assert [each for each in module.imports if each.split(".")[0] in others] == [], name
 
 
 def test_the_receiver_knows_only_the_words_it_needs() -> None:

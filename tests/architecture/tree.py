@@ -26,8 +26,9 @@ class Module:
 
 @cache
 def modules() -> dict[str, Module]:
-    """All modules of `aj`, `hooksink` and the two at the root, by dotted name."""
-    paths = [*ROOT.glob("aj/**/*.py"), *ROOT.glob("hooksink/**/*.py"), ROOT / "wsgi.py", ROOT / "worker.py"]
+    """All modules of `aj`, `hooksink`, `bench` and the two at the root, by dotted name."""
+    bench = [path for path in ROOT.glob("bench/**/*.py") if ".venv" not in path.parts]
+    paths = [*ROOT.glob("aj/**/*.py"), *ROOT.glob("hooksink/**/*.py"), *bench, ROOT / "wsgi.py", ROOT / "worker.py"]
     names = {_dotted(path): path for path in paths}
     return {name: _read(name, path, set(names)) for name, path in names.items()}
 
