@@ -1,4 +1,4 @@
-"""Which requests the loop of a web process answers, by the app that it serves, its configuration and its pace."""
+"""Which requests have threads apart in a web process, by the app that it serves and its configuration."""
 
 from __future__ import annotations
 
