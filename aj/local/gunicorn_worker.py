@@ -144,15 +144,17 @@ class QuickLaneWorker(ThreadWorker):  # type: ignore[misc]
     def _answer(self, conn: Any) -> tuple[bytes, Any]:
         """Answers a request without waiting for its client; gives what is still to be sent, and what `handle` gives."""
         conn.sock.is_patient = True
-        result = self.handle(conn)
-        conn.sock.is_patient = False
+        try:
+            result = self.handle(conn)
+        finally:
+            conn.sock.is_patient = False
         try:
             return conn.sock.send_what_goes(), result
         except OSError:
             return b"", False
 
     def _finish_quick(self, conn: Any, done: Future[tuple[bytes, Any]]) -> None:
-        rest, result = done.result()
+        rest, result = done.result() if done.exception() is None else (b"", False)
         if rest:
             self._then(self.tpool.submit(self._send_rest, conn, rest, result), self.finish_request, conn)
         else:
