@@ -16,7 +16,6 @@ from types import FrameType
 from typing import Any
 
 from aj.errors import SettingsError
-from aj.local.gunicorn_worker import DirectWorker, Quick
 from aj.local.watch import watch_store
 from aj.settings import Settings
 
@@ -81,9 +80,6 @@ def post_worker_init(worker: Any) -> None:
     """
     watch_store(_settings, os.environ)
     apis = getattr(worker.app.callable, "extensions", {}).get("aj", {})  # the receiver has none
-    if apis and isinstance(worker, DirectWorker):
-        rules = worker.app.callable.url_map.iter_rules()
-        worker.is_quick = Quick([each.rule for each in rules if each.endpoint in {f"{name}.submit" for name in apis}])
     handle = signal.getsignal(signal.SIGTERM)
 
     def let_go_and_stop(signum: int, frame: FrameType | None) -> None:
@@ -104,7 +100,7 @@ except SettingsError as error:
     raise SystemExit(2) from None
 
 logger_class = JSON_LOGGER if _settings.log == "json" else "gunicorn.glogging.Logger"  # which is gunicorn's default
-worker_class = "aj.local.gunicorn_worker.DirectWorker"  # threads, for what is not answered at once
+worker_class = "aj.local.gunicorn_worker.QuickLaneWorker"  # threads, for what is not answered at once
 workers = _settings.web_workers
 threads = _settings.web_threads
 worker_connections = connections(threads)
