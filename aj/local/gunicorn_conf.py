@@ -46,17 +46,17 @@ def address(settings: Settings, environ: Mapping[str, str]) -> str:
 def connections(threads: int) -> int:
     """How many clients a process may be connected to: fewer than it may open files, since without them it dies.
 
-    Each thread may need a second file, to wait for its client's request. The soft limit is 1024 in most shells, and
-    256 on macOS, for the sake of programs that cannot use more; ours can, so it is raised as far as the hard one lets.
+    The soft limit is 1024 in most shells, and 256 on macOS, for the sake of programs that cannot use more; ours can, so
+    it is raised as far as the hard one lets.
     """
-    wanted = KEPT_ALIVE + 2 * threads + OTHER_FILES
+    wanted = KEPT_ALIVE + threads + OTHER_FILES
     files, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     if files != resource.RLIM_INFINITY and files < wanted:
         files = wanted if most == resource.RLIM_INFINITY else min(wanted, most)
         resource.setrlimit(resource.RLIMIT_NOFILE, (files, most))
     if files != resource.RLIM_INFINITY:
         wanted = min(wanted, files)
-    return max(threads + 1, wanted - threads - OTHER_FILES)
+    return max(threads + 1, wanted - OTHER_FILES)
 
 
 def on_starting(server: Any) -> None:
