@@ -191,7 +191,7 @@ class Settings:
     port: int = field(default=8140, metadata={"parse": _PORT})
     hooksink_port: int = field(default=8141, metadata={"parse": _PORT})
     web_workers: int = field(default=2, metadata={"parse": _parse_int(1, 256)})
-    web_threads: int = field(default=256, metadata={"parse": _parse_int(1, 1024)})
+    web_threads: int = field(default=600, metadata={"parse": _parse_int(1, 1024)})
     embedded: Literal["auto", "always", "never"] = field(
         default="auto", metadata={"parse": _parse_text("auto, always or never", r"auto|always|never")}
     )

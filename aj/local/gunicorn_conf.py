@@ -16,7 +16,6 @@ from types import FrameType
 from typing import Any
 
 from aj.errors import SettingsError
-from aj.local.gunicorn_worker import DirectWorker, Quick
 from aj.local.watch import watch_store
 from aj.settings import Settings
 
@@ -47,17 +46,17 @@ def address(settings: Settings, environ: Mapping[str, str]) -> str:
 def connections(threads: int) -> int:
     """How many clients a process may be connected to: fewer than it may open files, since without them it dies.
 
-    Each thread may need a second file, to wait for its client's request. The soft limit is 1024 in most shells, and
-    256 on macOS, for the sake of programs that cannot use more; ours can, so it is raised as far as the hard one lets.
+    The soft limit is 1024 in most shells, and 256 on macOS, for the sake of programs that cannot use more; ours can, so
+    it is raised as far as the hard one lets.
     """
-    wanted = KEPT_ALIVE + 2 * threads + OTHER_FILES
+    wanted = KEPT_ALIVE + threads + OTHER_FILES
     files, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     if files != resource.RLIM_INFINITY and files < wanted:
         files = wanted if most == resource.RLIM_INFINITY else min(wanted, most)
         resource.setrlimit(resource.RLIMIT_NOFILE, (files, most))
     if files != resource.RLIM_INFINITY:
         wanted = min(wanted, files)
-    return max(threads + 1, wanted - threads - OTHER_FILES)
+    return max(threads + 1, wanted - OTHER_FILES)
 
 
 def on_starting(server: Any) -> None:
@@ -81,9 +80,6 @@ def post_worker_init(worker: Any) -> None:
     """
     watch_store(_settings, os.environ)
     apis = getattr(worker.app.callable, "extensions", {}).get("aj", {})  # the receiver has none
-    if apis and isinstance(worker, DirectWorker):
-        rules = worker.app.callable.url_map.iter_rules()
-        worker.is_quick = Quick([each.rule for each in rules if each.endpoint in {f"{name}.submit" for name in apis}])
     handle = signal.getsignal(signal.SIGTERM)
 
     def let_go_and_stop(signum: int, frame: FrameType | None) -> None:
@@ -104,7 +100,7 @@ except SettingsError as error:
     raise SystemExit(2) from None
 
 logger_class = JSON_LOGGER if _settings.log == "json" else "gunicorn.glogging.Logger"  # which is gunicorn's default
-worker_class = "aj.local.gunicorn_worker.DirectWorker"  # threads, for what is not answered at once
+worker_class = "aj.local.gunicorn_worker.QuickLaneWorker"  # threads, for what is not answered at once
 workers = _settings.web_workers
 threads = _settings.web_threads
 worker_connections = connections(threads)

@@ -27,15 +27,10 @@ LEVEL = {name: level for level, (_, names) in enumerate(STOREYS) for name in nam
 # Which of our packages may name which library.
 CONFINED = {
     "flask": (
-        "aj.blueprint",
-        "aj.answers",
-        "aj.views",
-        "aj.problems",
-        "aj.app",
-        "aj.local.web",
-        "hooksink",
-        "bench.peers",
+        *("aj.blueprint", "aj.answers", "aj.views", "aj.problems", "aj.app", "hooksink", "bench.peers"),
+        *("aj.local.web", "aj.local.gunicorn_worker"),
     ),
+    "gunicorn": ("aj.local.gunicorn_worker", "aj.local.gunicorn_logs", "hooksink.__main__"),
     "werkzeug": ("aj.blueprint", "aj.answers", "aj.views", "aj.problems", "hooksink"),
     "redis": ("aj.store", "aj.worker.rq_worker", "aj.worker.loop", "bench.store", "bench.peers"),
     "rq": ("aj.store", "aj.worker.rq_worker", "aj.worker.loop", "bench.peers"),

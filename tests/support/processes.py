@@ -107,10 +107,10 @@ def running_worker(env: Mapping[str, str], folder: Path, *arguments: str) -> Ite
 
 
 @contextmanager
-def running_api(env: Mapping[str, str], folder: Path) -> Iterator[tuple[Running, str]]:
-    """`gunicorn wsgi:app` and its base URL."""
+def running_api(env: Mapping[str, str], folder: Path, *options: str) -> Iterator[tuple[Running, str]]:
+    """`gunicorn wsgi:app` with these options, and its base URL."""
     port = free_port()
-    command = [sys.executable, "-m", "gunicorn", "wsgi:app"]
+    command = [sys.executable, "-m", "gunicorn", "wsgi:app", *options]
     with running(command, {**env, "AJ_PORT": str(port)}, folder) as api:
         wait_until(lambda: accepts(port), what="an API that listens")
         yield api, f"http://127.0.0.1:{port}"

@@ -40,10 +40,10 @@ def test_a_port_that_is_none_is_named(port: str) -> None:
 @pytest.mark.parametrize(
     ("limits", "raised_to", "expected"),
     [
-        ((1024, 20_000), 1712, 1256),
-        ((256, resource.RLIM_INFINITY), 1712, 1256),
-        ((1024, 1024), 1024, 568),
-        ((256, 600), 600, 257),
+        ((1024, 20_000), 1456, 1256),
+        ((256, resource.RLIM_INFINITY), 1456, 1256),
+        ((1024, 1024), 1024, 824),
+        ((256, 600), 600, 400),
         ((4096, 4096), None, 1256),
         ((resource.RLIM_INFINITY, resource.RLIM_INFINITY), None, 1256),
     ],

@@ -67,7 +67,7 @@ ROWS: list[tuple[str, Any, str, Any, list[str]]] = [
     ("port", 8140, "65535", 65_535, ["0", "65536", "http"]),
     ("hooksink_port", 8141, "1", 1, ["0", "65536", ""]),
     ("web_workers", 2, "256", 256, ["0", "257", "two"]),
-    ("web_threads", 256, "1024", 1024, ["0", "1025", "all"]),
+    ("web_threads", 600, "1024", 1024, ["0", "1025", "all"]),
     ("embedded", "auto", "never", "never", ["", "yes", "Auto", "auto "]),
     ("redis_server", None, "/opt/valkey-server", "/opt/valkey-server", ["", "a\nb"]),
     ("data_dir", ".aj", "/var/lib/aj", "/var/lib/aj", ["", "a\nb"]),
