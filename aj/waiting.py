@@ -11,7 +11,7 @@ from aj.store import Changes, Found
 
 LONGEST_WAIT_S = 60
 # How often it is seen whether who waits is still there; the store is not asked for that.
-SEEN_TO_S = 1.0
+SEEN_TO_S = 2.0
 
 
 class Waiting:

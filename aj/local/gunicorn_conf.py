@@ -100,7 +100,7 @@ except SettingsError as error:
     raise SystemExit(2) from None
 
 logger_class = JSON_LOGGER if _settings.log == "json" else "gunicorn.glogging.Logger"  # which is gunicorn's default
-worker_class = "aj.local.gunicorn_worker.QuickLaneWorker"  # threads, for what is not answered at once
+worker_class = "aj.local.gunicorn_worker.DirectWorker"  # threads, for what is not answered at once
 workers = _settings.web_workers
 threads = _settings.web_threads
 worker_connections = connections(threads)

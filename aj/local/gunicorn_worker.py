@@ -1,10 +1,10 @@
-"""A gunicorn worker that keeps quick requests apart from those that may wait.
+"""A gunicorn worker that answers a quick request where it arrives, and gives any other to a thread.
 
-gunicorn's `gthread` gives each request to one of its threads. Ours are many, since some hold requests that wait, and
-many threads that want the interpreter at once get in each other's way: the more there are, the longer the last of them
-waits for its turn. Here a few threads answer what is known to be quick: a submission, or a look at one job, that has
-arrived whole and does not ask to wait. All others go to the many. So no client can hold up the quick ones: not by
-sending slowly, nor by reading slowly, nor by not letting go of its connection.
+gunicorn's `gthread` hands each request to one of its threads and its connection back. Ours are many, since some hold
+requests that wait, and threads that want the interpreter at once get in each other's way. Here the process's own loop
+answers what is known to be quick: a submission, or a look at one job, that has arrived whole and does not ask to wait.
+A thread gets all others, and gets all of them for a while where the store is far away or hangs. So no client can hold
+the loop: not by sending slowly, nor by reading slowly, nor by not letting go of its connection.
 
 Knows gunicorn's insides, on purpose only here; tests hold that they are as we think.
 """
@@ -15,11 +15,12 @@ Knows gunicorn's insides, on purpose only here; tests hold that they are as we t
 from __future__ import annotations
 
 import contextlib
+import math
 import re
 import selectors
 import socket
 from collections.abc import Callable, Iterable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from functools import partial
 from typing import Any
 from urllib.parse import quote
@@ -29,11 +30,16 @@ from gunicorn.workers.gthread import DEFAULT_WORKER_DATA_TIMEOUT, TConn, ThreadW
 
 from aj.clock import monotonic_s
 
-# The largest request that is called quick; it fits the buffer that the kernel has for it.
+# The largest request that is answered in the loop; it fits the buffer that the kernel has for it.
 QUICK_MOST_BYTES = 16_384
-# Enough to answer while others wait for the store.
-QUICK_THREADS = 4
-
+# In a batch of many requests the loop looks for new clients after so many of them. gunicorn takes one for each batch,
+# so that the last of many that come at once would wait for many batches: 350 ms instead of 110 with 64 clients.
+LOOK_EVERY = 4
+# Threads wait better than the loop for a store that is far away: where the quickest of so many answers takes longer
+# than this. Any other may be slow since the machine is busy.
+LAST, FAR_S, FAR_PAUSE_S = 64, 0.004, 10.0
+# An answer that took so long met a store that hangs; the loop is left alone for so many times as long.
+HANG_S, HANG_PAUSE_TIMES = 0.25, 20
 # Written more strictly than gunicorn reads it, so that whatever passes ends where we think it ends.
 # A request with one of these fields may wait, for us or for its sender, or has a body of unknown length.
 _FIELD = rb"(?:(?!(?i:prefer|expect|upgrade|transfer-encoding|content-length):)[0-9A-Za-z-]++:[\t -~\x80-\xff]*+\r\n)*+"
@@ -90,13 +96,36 @@ class PatientSocket(socket.socket):
         return rest
 
 
-class QuickLaneWorker(ThreadWorker):  # type: ignore[misc]
-    """`gthread`, with threads apart for quick requests to the API of the app it serves."""
+class Pace:
+    """Whether answers are quick, by how long those took that were given in the loop."""
+
+    def __init__(self) -> None:
+        self._count, self._least_s = 0, math.inf
+        self._paused_until_s = -math.inf
+
+    def is_quick(self) -> bool:
+        return monotonic_s() >= self._paused_until_s
+
+    def note(self, began_s: float) -> None:
+        """An answer that began then is ready."""
+        ended_s = monotonic_s()
+        took_s = ended_s - began_s
+        self._count, self._least_s = self._count + 1, min(self._least_s, took_s)
+        if took_s > HANG_S:
+            self._paused_until_s = ended_s + HANG_PAUSE_TIMES * took_s
+        elif self._count == LAST and self._least_s > FAR_S:
+            self._paused_until_s = ended_s + FAR_PAUSE_S
+        if self._count == LAST:
+            self._count, self._least_s = 0, math.inf
+
+
+class DirectWorker(ThreadWorker):  # type: ignore[misc]
+    """`gthread`, with quick requests to the API of the app it serves answered in the loop."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._is_quick: Callable[[bytes], bool] | None = None
-        self._lane = ThreadPoolExecutor(QUICK_THREADS, "aj-quick")
+        self._pace = Pace()
 
     def load_wsgi(self) -> None:
         """Learns from the app where its API is. With TLS or another protocol threads answer everything."""
@@ -120,19 +149,36 @@ class QuickLaneWorker(ThreadWorker):  # type: ignore[misc]
         self.pending_conns.append(conn)
         self.poller.register(conn.sock, selectors.EVENT_READ, partial(self.on_pending_socket_readable, conn))
 
+    def wait_for_and_dispatch_events(self, timeout: float) -> None:
+        for at, (key, _) in enumerate(self.poller.select(timeout), 1):
+            key.data(key.fileobj)
+            if at % LOOK_EVERY == 0 and self._accepting and self.nr_conns < self.worker_connections:
+                for listener in self.sockets:
+                    self.accept(listener)
+
+    def on_client_socket_readable(self, conn: Any, client: Any) -> None:
+        """Answers a quick request on a connection that stays as it is, which gunicorn would take up and lay down."""
+        if not self.alive or not self._may_answer(conn):
+            super().on_client_socket_readable(conn, client)
+            return
+        rest, result = self._answer(conn)
+        self.keepalived_conns.remove(conn)
+        if result and not rest and not conn.parser.unreader.buf.getvalue():
+            conn.set_timeout()
+            self.keepalived_conns.append(conn)
+        else:
+            self.poller.unregister(client)
+            self._finish(conn, rest, result)
+
     def enqueue_req(self, conn: Any) -> None:
-        """Gives a quick request to one of the few threads, another to one of the many."""
-        if self._is_for_lane(conn):
-            self._then(self._lane.submit(self._answer, conn), self._finish_quick, conn)
+        """Answers a quick request; gives another to a thread."""
+        if self._may_answer(conn):
+            self._finish(conn, *self._answer(conn))
         else:
             super().enqueue_req(conn)
 
-    def _then(self, task: Future[Any], go_on: Callable[[Any, Any], None], conn: Any) -> None:
-        """Has the loop go on with a connection when a thread is done with it."""
-        task.add_done_callback(lambda done: self.method_queue.defer(go_on, conn, done))
-
-    def _is_for_lane(self, conn: Any) -> bool:
-        if self._is_quick is None:
+    def _may_answer(self, conn: Any) -> bool:
+        if self._is_quick is None or not self._pace.is_quick():
             return False
         if conn.parser is not None and conn.parser.unreader.buf.getvalue():
             return False  # what is to be read has begun to be read already
@@ -143,24 +189,25 @@ class QuickLaneWorker(ThreadWorker):  # type: ignore[misc]
 
     def _answer(self, conn: Any) -> tuple[bytes, Any]:
         """Answers a request without waiting for its client; gives what is still to be sent, and what `handle` gives."""
-        conn.sock.is_patient = True
+        began_s, conn.sock.is_patient = monotonic_s(), True
         try:
             result = self.handle(conn)
         finally:
             conn.sock.is_patient = False
+            self._pace.note(began_s)
         try:
             return conn.sock.send_what_goes(), result
         except OSError:
             return b"", False
 
-    def _finish_quick(self, conn: Any, done: Future[tuple[bytes, Any]]) -> None:
-        rest, result = done.result() if done.exception() is None else (b"", False)
+    def _finish(self, conn: Any, rest: bytes, result: Any) -> None:
+        done: Future[Any] = Future()
         if rest:
-            self._then(self.tpool.submit(self._send_rest, conn, rest, result), self.finish_request, conn)
+            done = self.tpool.submit(self._send_rest, conn, rest, result)
+            done.add_done_callback(lambda done: self.method_queue.defer(self.finish_request, conn, done))
         else:
-            finished: Future[Any] = Future()
-            finished.set_result(result)
-            self.finish_request(conn, finished)
+            done.set_result(result)
+            self.finish_request(conn, done)
 
     def _send_rest(self, conn: Any, rest: bytes, result: Any) -> Any:
         """Sends what the client did not take at once, however slowly it reads. In a thread."""

@@ -1,6 +1,6 @@
 """What a web process takes for one whole request is one to gunicorn's own parser too, however strangers write it.
 
-Were it not, the parser would ask the client for more, in one of the few threads that serve all others.
+Were it not, the parser would ask the client for more, in the loop that serves all others.
 """
 
 from __future__ import annotations
