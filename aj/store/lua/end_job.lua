@@ -38,5 +38,5 @@ local function end_job(now)
         observe(KEYS[1], 'run', task, ARGV[6] - job[5])
     end
     run_commands(16, 15 + ARGV[15])
-    tell_change(KEYS[1])
+    tell_change(KEYS[1], ' ended')
 end
