@@ -41,7 +41,7 @@ def submit_job() -> Response:
     key, trace = idempotency_key(fields.get("Idempotency-Key")), traceparent(fields.get(TRACE_HEADER))
     accepted = api.submit(members, key, g.caller, trace)
     try:
-        found, wait_s = _waited(accepted.job_id, lambda job: job.status.is_final)
+        found, wait_s = _waited(accepted.job_id)
     except StoreUnavailable:
         # The job is accepted, and 503 would say that it is not.
         found, wait_s = None, _wait_s()
@@ -74,15 +74,10 @@ def job_status(job_id: str) -> Response:
     if found.job is None or found.job.status.is_final:
         return _preferred(answer, found, _wait_s())
     known = request.headers.get("If-None-Match")
-
-    def is_as_wanted(job: Job) -> bool:
-        if job.status.is_final:
-            return True
-        return known is not None and not request.if_none_match.contains_weak(job.etag())
-
     if answer.status_code != 304 and known is not None:
         return _preferred(answer, found, _wait_s())
-    waited, wait_s = _waited(job_id, is_as_wanted)
+    tags = request.if_none_match
+    waited, wait_s = _waited(job_id, None if known is None else lambda job: not tags.contains_weak(job.etag()))
     return _preferred(answer if waited is None else conditional(document(waited)), waited, wait_s)
 
 
@@ -101,7 +96,7 @@ def _wait_s() -> int | None:
     return preferred_wait_s(request.headers.get("Prefer"), LONGEST_WAIT_S)
 
 
-def _waited(job_id: str, is_as_wanted: Callable[[Job], bool]) -> tuple[Found | None, int | None]:
+def _waited(job_id: str, is_as_wanted: Callable[[Job], bool] | None = None) -> tuple[Found | None, int | None]:
     """What there is after the wait that the caller prefers; None where it prefers none or there is no place."""
     wait_s = _wait_s()
     found = current_api().waiting.until(job_id, is_as_wanted, wait_s, _has_hung_up) if wait_s else None

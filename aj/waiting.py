@@ -25,12 +25,13 @@ class Waiting:
     def until(
         self,
         job_id: str,
-        is_as_wanted: Callable[[Job], bool],
+        is_as_wanted: Callable[[Job], bool] | None,
         at_most_s: float,
         nobody_waits: Callable[[], bool] = lambda: False,
     ) -> Found | None:
         """What there is of the job once it is as wanted, or gone, or waiting is over, or after `at_most_s` seconds.
 
+        Where nothing particular is wanted, its end is. Who waits for that is woken by nothing else.
         None, at once, where all places are taken. A place is free again when `nobody_waits` there any more.
 
         Raises: StoreUnavailable.
@@ -39,12 +40,15 @@ class Waiting:
             return None
         try:
             deadline_s = monotonic_s() + at_most_s
-            with self._changes.watching(job_id) as changed:
+            with self._changes.watching(job_id, only_end=is_as_wanted is None) as changed:
                 while True:
                     changed.clear()
                     found = self._find(job_id)
                     left_s = deadline_s - monotonic_s()
-                    if found.job is None or is_as_wanted(found.job) or left_s <= 0 or self._is_over:
+                    is_over = left_s <= 0 or self._is_over
+                    if found.job is None or found.job.status.is_final or is_over:
+                        return found
+                    if is_as_wanted is not None and is_as_wanted(found.job):
                         return found
                     while not changed.wait(min(left_s, SEEN_TO_S)):
                         left_s = deadline_s - monotonic_s()

@@ -25,6 +25,8 @@ log = logging.getLogger("aj.store")
 SILENCE_S = 1.0
 SILENCES = 3
 TRY_AGAIN_S = 1.0
+# What follows a job's id in the news of its end, or of its deletion.
+ENDED = " ended"
 
 
 class Changes:
@@ -38,11 +40,14 @@ class Changes:
         self._pid = 0
 
     @contextlib.contextmanager
-    def watching(self, job_id: str) -> Iterator[threading.Event]:
-        """An event that is set whenever the job may have changed since this began. Look once after it has begun."""
-        changed = threading.Event()
+    def watching(self, job_id: str, *, only_end: bool = False) -> Iterator[threading.Event]:
+        """An event that is set whenever the job may have changed since this began, or, with `only_end`, may have ended.
+
+        Look once after it has begun.
+        """
+        changed, news = threading.Event(), job_id + ENDED if only_end else job_id
         with self._lock:
-            self._waiting.setdefault(job_id, set()).add(changed)
+            self._waiting.setdefault(news, set()).add(changed)
             if self._pid != os.getpid():
                 self._pid = os.getpid()
                 threading.Thread(target=self._listen, name="aj-changes", daemon=True).start()
@@ -50,9 +55,9 @@ class Changes:
             yield changed
         finally:
             with self._lock:
-                self._waiting[job_id].discard(changed)
-                if not self._waiting[job_id]:
-                    del self._waiting[job_id]
+                self._waiting[news].discard(changed)
+                if not self._waiting[news]:
+                    del self._waiting[news]
 
     def wake_all(self) -> None:
         """Has all who wait look once."""
@@ -89,7 +94,8 @@ class Changes:
             self._is_heard = True
             self._wake(None)
         elif message["type"] == "message":
-            self._wake(message["data"].decode())
+            news = message["data"].decode()
+            self._wake({news, news.removesuffix(ENDED)})
 
     def _lose(self, error: Exception) -> None:
         if self._is_heard or not isinstance(error, redis.RedisError):
@@ -100,10 +106,12 @@ class Changes:
             self._client.breaker.note(timed_out=True)
         self._wake(None)
 
-    def _wake(self, job_id: str | None) -> None:
-        """Wakes those who wait for `job_id`, or all."""
+    def _wake(self, news: set[str] | None) -> None:
+        """Wakes those who wait for one of these, or all."""
         with self._lock:
-            waiting = list(self._waiting.values()) if job_id is None else [self._waiting.get(job_id, set())]
+            waiting = (
+                list(self._waiting.values()) if news is None else [self._waiting.get(each, set()) for each in news]
+            )
             for events in waiting:
                 for changed in events:
                     changed.set()

@@ -62,9 +62,9 @@ class Store:
         return comes
 
 
-def play(store: Store) -> threading.Event:
+def play(store: Store, *, only_end: bool = False) -> threading.Event:
     """Waits for the job `j` until the store's script is over; gives the waiter's event."""
-    with Changes(store, "c").watching("j") as changed:  # type: ignore[arg-type]
+    with Changes(store, "c").watching("j", only_end=only_end) as changed:  # type: ignore[arg-type]
         assert store.is_over.wait(LATER_S)
     return changed
 
@@ -91,6 +91,14 @@ def test_silence_after_two_questions_is_the_end_of_a_subscription() -> None:
 def test_nobody_is_woken_by_a_sign_of_life_or_by_news_of_others() -> None:
     """So they ask the store nothing."""
     assert not play(Store([ALIVE, {"type": "message", "data": b"another"}, SILENCE])).is_set()
+
+
+@pytest.mark.parametrize(("news", "wakes"), [(b"j", False), (b"j ended", True), (b"another ended", False)])
+def test_who_waits_for_the_end_is_woken_by_nothing_less(news: bytes, wakes: bool) -> None:
+    """Most do, and a job tells of its start and of all its progress."""
+    told = {"type": "message", "data": news}
+    assert play(Store([told, SILENCE]), only_end=True).is_set() == wakes
+    assert play(Store([told, SILENCE])).is_set() == (news != b"another ended")
 
 
 def test_a_store_that_was_replaced_is_left() -> None:

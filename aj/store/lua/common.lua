@@ -16,9 +16,10 @@ local function prefix_of(job_key)
     return known_prefix
 end
 
--- Tells the requests that wait for a change of a job. The channel is named after the job's key.
-local function tell_change(job_key)
-    redis.call('PUBLISH', prefix_of(job_key) .. ':changes', string.match(job_key, '[^:]+$'))
+-- Tells the requests that wait for a change of a job: its id, and ' ended' where it is or is gone, since most wait for that
+-- alone. The channel is named after the job's key.
+local function tell_change(job_key, ended)
+    redis.call('PUBLISH', prefix_of(job_key) .. ':changes', string.match(job_key, '[^:]+$') .. (ended or ''))
 end
 
 local function now_ms()

@@ -15,5 +15,5 @@ local owner = redis.call('HGET', KEYS[1], 'owner') or ''
 redis.call('SET', KEYS[2], tombstone_of(string.format('-%d', now_ms()), owner), 'PX', life_ms)
 unlist_ended(KEYS[1], ARGV[1], status, owner)
 redis.call('DEL', KEYS[1], unpack(KEYS, 3))
-tell_change(KEYS[1])
+tell_change(KEYS[1], ' ended')
 return 'deleted'

@@ -40,5 +40,5 @@ local function end_job(now)
     -- What was for its run goes: it would be a third of what the job takes from now on.
     redis.call('HDEL', KEYS[1], 'execution', 'queue', 'number', 'known', 'queued_ms', 'stop')
     run_commands(16, 15 + ARGV[15])
-    tell_change(KEYS[1])
+    tell_change(KEYS[1], ' ended')
 end
