@@ -41,6 +41,12 @@ def trips(deployment: Deployment, act: Callable[[], object]) -> int:
     return reads() - before - 1
 
 
+def commands(deployment: Deployment) -> int:
+    """How many commands the server has carried out, those inside scripts too, and this question."""
+    info: Any = deployment.redis.info("stats")
+    return int(info["total_commands_processed"])
+
+
 def test_the_count_is_right(alone: Deployment) -> None:
     """It counts reads of the server, so that commands sent in one go are one."""
     assert trips(alone, lambda: None) == 0
@@ -93,6 +99,22 @@ def test_a_turn_of_the_deliverer_costs_one_round_trip(alone: Deployment) -> None
     assert len(claimed) == 4
 
 
+def test_a_request_costs_few_commands(alone: Deployment) -> None:
+    """Each is a step of the store's one thread, and goes over all of its clients."""
+    client = alone.client(AJ_MAX_QUEUED="100")
+    ended, queued = f"/jobs/{run(alone, client, n=5)['job_id']}", f"/jobs/{submit(client, n=5)}"
+
+    def cost(ask: Callable[[], object]) -> int:
+        before = commands(alone)
+        ask()
+        return commands(alone) - before - 1
+
+    assert cost(lambda: client.post("/jobs", json={"n": 5})) <= 22
+    assert cost(lambda: client.post("/jobs", json={"n": 5}, headers={"Idempotency-Key": "k"})) <= 26
+    assert cost(lambda: client.get(ended)) <= 5
+    assert cost(lambda: client.get(queued)) <= 12
+
+
 def test_a_job_costs_one_round_trip(alone: Deployment, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where others wait behind it; one that comes to an idle worker costs three: the wait, the start and the end."""
     monkeypatch.setattr(loop, "LOOK_INTERVAL_S", 3600)
@@ -100,17 +122,13 @@ def test_a_job_costs_one_round_trip(alone: Deployment, monkeypatch: pytest.Monke
     submit(client, n=1)
     worker.work_once(goes_on=True)
 
-    def commands() -> int:
-        info: Any = alone.redis.info("stats")
-        return int(info["total_commands_processed"])
-
     def cost(count: int) -> tuple[int, int]:
         """Round trips, and commands inside scripts too. The least of three: ends of connections may add to one."""
         costs = []
         for _ in range(3):
             ids = [submit(client, n=n) for n in range(count)]
-            before = commands()
-            costs.append((trips(alone, lambda: worker.work_once(goes_on=True)), commands() - before))
+            before = commands(alone)
+            costs.append((trips(alone, lambda: worker.work_once(goes_on=True)), commands(alone) - before))
             assert client.get(f"/jobs/{ids[-1]}").json["status"] == "succeeded"  # type: ignore[index]
         return min(costs)
 
