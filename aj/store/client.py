@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from typing import Any, TypeVar
 
+import hiredis
 import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
@@ -45,7 +46,7 @@ class Client(redis.Redis):
         """
         connection: Any = self.connection_pool.get_connection()
         try:
-            packed = connection.pack_command(*words)
+            packed = [hiredis.pack_command(words)]
 
             def once() -> Any:
                 connection.send_packed_command(packed)
