@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ import redis
 import requests
 from flask.testing import FlaskClient
 from rq.command import send_stop_job_command
+from rq.exceptions import InvalidJobOperation
 
 from aj.local.embedded import ServerProcess, start_server
 from aj.local.server import socket_of, url_of
@@ -148,7 +150,8 @@ def test_a_store_that_comes_back_empty_is_used_as_if_it_were_new(
 
         def stopped() -> bool:
             if document(client, job_id)["status"] == "running":
-                send_stop_job_command(broken.deployment.redis, job_id)
+                with suppress(InvalidJobOperation):  # it has ended meanwhile
+                    send_stop_job_command(broken.deployment.redis, job_id)
             return bool(document(client, job_id)["status"] == "failed")
 
         wait_until(stopped, 15, "RQ's command to be heard")

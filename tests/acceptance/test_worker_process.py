@@ -220,6 +220,7 @@ def test_an_outcome_waits_for_a_store_that_is_away(deployment: Deployment, folde
 # -- two hashes, one truth -----------------------------------------------------------------------------------
 
 AGREES = {b"queued": b"queued", b"running": b"started", b"succeeded": b"finished", b"failed": b"failed"}
+FINAL = {b"succeeded", b"failed"}
 KINDS: list[dict[str, Any]] = [
     {"n": 5},
     {"task": "fail", "text": "x"},
@@ -242,7 +243,7 @@ def test_our_status_and_rqs_never_disagree(deployment: Deployment, client: Flask
         if spoiled:
             deployment.redis.hset(rq_key(job_ids[-1]), "data", b'["no such task", null, [], {}]')
     job_ids.append(submit(client, task="swallow_everything", callback_url=HOOK))
-    seen: set[bytes] = set()
+    seen = look(deployment, job_ids[-1])
     with running_worker(deployment.env, folder, "--only", "jobs"):
         for job_id in job_ids:
             seen |= follow(deployment, job_id)
@@ -250,27 +251,29 @@ def test_our_status_and_rqs_never_disagree(deployment: Deployment, client: Flask
     assert len(deliveries(deployment)) == len(job_ids)
 
 
+def look(deployment: Deployment, job_id: str) -> set[bytes]:
+    """The job's status, as all that is kept of it agrees."""
+    prefix = deployment.settings.prefix
+    with deployment.redis.pipeline(transaction=True) as pipe:
+        pipe.hmget(f"{prefix}:job:{job_id}", "status", "outcome")
+        pipe.hget(rq_key(job_id), "status")
+        pipe.exists(f"{prefix}:out:job:{job_id}")
+        pipe.exists(f"{prefix}:tomb:{job_id}")
+        (status, outcome), rq_status, rows, tombstones = pipe.execute()
+    final = status in FINAL
+    assert AGREES[status] == rq_status
+    assert ((outcome is not None), rows, tombstones) == (final, final, final)
+    return {status}
+
+
 def follow(deployment: Deployment, job_id: str) -> set[bytes]:
     """Looks at the job until it has ended, and gives the statuses that were seen."""
-    prefix, seen = deployment.settings.prefix, set()
-
-    def look() -> bool:
-        with deployment.redis.pipeline(transaction=True) as pipe:
-            pipe.hmget(f"{prefix}:job:{job_id}", "status", "outcome")
-            pipe.hget(rq_key(job_id), "status")
-            pipe.exists(f"{prefix}:out:job:{job_id}")
-            pipe.exists(f"{prefix}:tomb:{job_id}")
-            (status, outcome), rq_status, rows, tombstones = pipe.execute()
-        final = status in (b"succeeded", b"failed")
-        assert AGREES[status] == rq_status
-        assert ((outcome is not None), rows, tombstones) == (final, final, final)
-        seen.add(status)
-        return final
-
+    seen: set[bytes] = set()
     deadline = threading.Event()
     timer = threading.Timer(30, deadline.set)
     timer.start()
-    while not look():
+    while not seen & FINAL:
         assert not deadline.is_set(), f"{job_id} did not end"
+        seen |= look(deployment, job_id)
     timer.cancel()
     return seen

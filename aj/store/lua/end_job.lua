@@ -22,7 +22,9 @@ local function end_job(now)
     local job = redis.call(
         'HMGET', KEYS[1], 'owner', 'key_until_ms', 'task', 'queue', 'started_ms', 'callback_url', 'traceparent')
     local owner, task = job[1] or '', job[3]
-    redis.call('HSET', KEYS[1], 'status', ARGV[4], 'outcome', ARGV[5], 'ended_ms', ARGV[6], 'expires_ms', expires_ms)
+    redis.call(
+        'HSET', KEYS[1], 'status', ARGV[4], 'outcome', ARGV[5], 'ended_ms', ARGV[6], 'expires_ms', expires_ms,
+        'execution', mark_of(ARGV[1]))
     redis.call('EXPIRE', KEYS[1], ARGV[7])
     -- While its idempotency key lives, a replay names this job: its id must not become unknown before.
     local tombstone_ms = math.max(tonumber(ARGV[8]) * 1000, tonumber(job[2] or 0) - now)
@@ -38,7 +40,7 @@ local function end_job(now)
         observe(KEYS[1], 'run', task, ARGV[6] - job[5])
     end
     -- What was for its run goes: it would be a third of what the job takes from now on.
-    redis.call('HDEL', KEYS[1], 'execution', 'queue', 'number', 'known', 'queued_ms', 'stop')
+    redis.call('HDEL', KEYS[1], 'queue', 'number', 'known', 'queued_ms', 'stop')
     run_commands(16, 15 + ARGV[15])
     tell_change(KEYS[1], ' ended')
 end

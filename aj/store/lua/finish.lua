@@ -8,7 +8,7 @@
 local now = now_ms()
 local verdict = may_end(KEYS[1], KEYS[2], ARGV[1], ARGV[2], ARGV[3], now)
 if verdict == 'done' then
-    -- Somebody else may have ended it, since its lease was over: what is no repeat brings another end.
+    -- Somebody else may have ended it in this execution's name, since its lease was over: that is no repeat.
     local ended = redis.call('HMGET', KEYS[1], 'status', 'outcome')
     verdict = ended[1] == ARGV[4] and ended[2] == ARGV[5] and 'done' or 'fenced'
 end

@@ -1,10 +1,9 @@
 -- Whether an execution may end an attempt now: 'yes', 'done' where it has done so before, or 'fenced'.
--- An ended job does not keep who ran it: 'done' then says only that it has ended.
 -- An attempt that somebody else ends, because its lease is over, ends only while the lease is still over.
 local function may_end(job_key, leases, execution, job_id, only_lapsed, now)
     local job = redis.call('HMGET', job_key, 'status', 'execution')
     local is_over = job[1] == 'succeeded' or job[1] == 'failed'
-    if job[2] ~= execution and not is_over then
+    if job[2] ~= (is_over and mark_of(execution) or execution) then
         return 'fenced'
     end
     if job[1] ~= 'running' then
