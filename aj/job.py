@@ -247,12 +247,9 @@ def new_job_id(at_ms: int) -> str:
 
     Source: RFC 9562 section 5.7.
     """
-    random_bits = int.from_bytes(os.urandom(10), "big")
-    value = (at_ms & (2**48 - 1)) << 80 | random_bits
-    value = value & ~(0xF << 76) | 7 << 76
-    value = value & ~(0x3 << 62) | 2 << 62
-    digits = f"{value:032x}"
-    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
+    time, chance = f"{at_ms & (2**48 - 1):012x}", os.urandom(10).hex()
+    variant = "89ab"[int(chance[3], 16) % 4]  # two bits that are fixed, and two by chance
+    return f"{time[:8]}-{time[8:]}-7{chance[:3]}-{variant}{chance[4:7]}-{chance[7:19]}"
 
 
 def is_job_id(text: str) -> bool:
