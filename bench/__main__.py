@@ -1,4 +1,8 @@
-"""`./run bench [--full] [--only submit,status,…]`: measures, prints tables, writes them into docs/performance.md."""
+"""`./run bench [--full] [--only submit,status,…]`: measures, and prints tables.
+
+A whole run writes them into docs/performance.md. Any other must never do so unless it is asked to by `--docs`: its
+figures would stand beside older ones, as if all were of one run.
+"""
 
 from __future__ import annotations
 
@@ -41,12 +45,15 @@ class Asked:
     questions: list[str]
     stacks: list[str]
     docs: Path | None
+    command: str
     is_full: bool
 
 
 def asked_by(arguments: Sequence[str]) -> Asked:
     parser = argparse.ArgumentParser(
-        prog="./run bench", description="Measures aj beside Flask + RQ and Flask + Celery."
+        prog="./run bench",
+        description="Measures aj beside Flask + RQ and Flask + Celery. A run with none of --only, --stacks, "
+        "--rounds, --seconds and --sizes writes docs/performance.md; any other only prints, unless --docs is given.",
     )
     parser.add_argument("--full", action="store_true", help="more and longer rounds, and a million stored jobs")
     parser.add_argument("--only", help=f"some of {','.join(QUESTIONS)}")
@@ -54,7 +61,7 @@ def asked_by(arguments: Sequence[str]) -> Asked:
     parser.add_argument("--rounds", type=int, help=f"rounds ({QUICK.rounds}, full {FULL.rounds})")
     parser.add_argument("--seconds", type=float, help=f"of each figure ({QUICK.seconds:g}, full {FULL.seconds:g})")
     parser.add_argument("--sizes", help="how many jobs are stored in turn, such as 100,10000")
-    parser.add_argument("--docs", type=Path, default=ROOT / "docs", help="where performance.md is written (docs)")
+    parser.add_argument("--docs", type=Path, help="write into the performance.md of this folder, whatever the run is")
     parser.add_argument("--print-only", action="store_true", help="write nothing")
     given = parser.parse_args(arguments)
     usual = FULL if given.full else QUICK
@@ -66,8 +73,13 @@ def asked_by(arguments: Sequence[str]) -> Asked:
         wrong = sorted(set(words.split(",")) - set(known)) if words else []
         if wrong:
             parser.error(f"{option} is {words!r}; accepted: some of {','.join(known)}")
-    docs = None if given.print_only else given.docs
-    return Asked(plan, chosen["--only"], [STACKS[word] for word in chosen["--stacks"]], docs, given.full)
+    is_whole = plan == usual and chosen == {"--only": list(QUESTIONS), "--stacks": list(STACKS)}
+    docs = given.docs or (ROOT / "docs" if is_whole else None)
+    command = "./run bench" + " --full" * given.full
+    for option, all_of_them in (("--only", QUESTIONS), ("--stacks", STACKS)):
+        command += "" if chosen[option] == list(all_of_them) else f" {option} {','.join(chosen[option])}"
+    stacks = [STACKS[word] for word in chosen["--stacks"]]
+    return Asked(plan, chosen["--only"], stacks, None if given.print_only else docs, command, given.full)
 
 
 def measure(asked: Asked, folder: Path, environ: Mapping[str, str]) -> None:
@@ -99,10 +111,12 @@ def measure(asked: Asked, folder: Path, environ: Mapping[str, str]) -> None:
     ended = (
         f"up to {asked.plan.rounds} x {asked.plan.seconds:g} s for each figure, {monotonic_s() - began_s:.0f} s in all"
     )
-    parts["machine"] += f"\n- `./run bench{' --full' * asked.is_full}` on {rfc3339(now_ms())[:10]}: {ended}"
+    parts["machine"] += f"\n- `{asked.command}` on {rfc3339(now_ms())[:10]}: {ended}"
     _say(f"\n{ended}")
     if asked.docs is not None:
         write(asked.docs, parts, pictures)
+    else:
+        _say("nothing is written")
 
 
 def write(docs: Path, parts: Mapping[str, str], pictures: Mapping[str, str]) -> None:

@@ -33,6 +33,7 @@ def test_a_tiny_bench_of_aj_alone_writes_its_figures(folder: Path) -> None:
         assert start in written
         assert start in done.stdout
     assert _part("submit", written) == _part("submit", before)
+    assert "`./run bench --only growth --stacks aj` on" in written
     assert "1 x 0.2 s" in written
     assert "</svg>" in (folder / "performance_growth.svg").read_text("utf-8")
     assert not (folder / "performance_latency.svg").exists()

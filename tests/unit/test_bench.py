@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import partial
+from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
@@ -125,6 +126,35 @@ def test_the_peers_have_the_same_libraries_as_we_have() -> None:
     )
     for name in ("flask", "gunicorn", "hiredis", "redis", "werkzeug"):
         assert ours[name] == theirs[name], f"renew bench/requirements.txt: {name}"
+
+
+@pytest.mark.parametrize("whole", ["", "--full", "--rounds 2 --seconds 1.2", "--stacks aj,rq,celery"])
+def test_a_whole_run_writes_the_page(whole: str) -> None:
+    """As it is run when nothing else is said, also where that is said."""
+    assert asked_by(whole.split()).docs == ROOT / "docs"
+
+
+PARTIAL = ["--only submit", "--stacks aj,rq", "--rounds 1", "--seconds 9", "--sizes 100", "--full --rounds 2"]
+
+
+@pytest.mark.parametrize("partial", PARTIAL)
+def test_any_other_run_leaves_the_page_alone_unless_it_is_asked_to_write(partial: str) -> None:
+    """A part of the page would be of another run than the rest, or all of it of a shorter one."""
+    assert asked_by(partial.split()).docs is None
+    assert asked_by([*partial.split(), "--docs", "elsewhere"]).docs == Path("elsewhere")
+
+
+def test_nothing_is_written_where_only_printing_was_asked_for() -> None:
+    """Whatever else is said."""
+    assert asked_by(["--print-only", "--docs", "docs"]).docs is None
+
+
+def test_the_command_that_stands_on_the_page_says_what_was_left_out() -> None:
+    """Else a part of the page would pass for the whole."""
+    assert asked_by([]).command == "./run bench"
+    assert asked_by(["--full", "--stacks", "rq,aj", "--only", "growth"]).command == (
+        "./run bench --full --only growth --stacks aj,rq"
+    )
 
 
 def test_a_question_that_is_none_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
