@@ -1,4 +1,4 @@
-"""The README's first screen is what really happens, and its Python code is code."""
+"""The README's first screen is what really happens; its Python code, and that of the settings, is code."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from tests.support.processes import ROOT, running_api, running_worker
 from tests.support.waiting import wait_until
 
 README = (ROOT / "README.md").read_text("utf-8")
+SETTINGS = (ROOT / "docs/settings.md").read_text("utf-8")
 EXCHANGES = re.findall(r"```console\n\$ (curl [^\n]*)\n(.*?)```", README, re.DOTALL)
 LEFT_OUT = ("Server:", "Date:", "Connection:", "Content-Length:")
 ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}")
@@ -47,7 +48,7 @@ def test_the_first_screen_is_what_really_happens(api: str) -> None:
         wait_until(answers, what=f"the README's answer to {command}")
 
 
-@pytest.mark.parametrize("code", re.findall(r"```python\n(.*?)```", README, re.DOTALL))
+@pytest.mark.parametrize("code", re.findall(r"```python\n(.*?)```", README + SETTINGS, re.DOTALL))
 def test_the_python_examples_run(code: str, tmp_path: Path) -> None:
     """Each example can be imported as it stands."""
     ast.parse(code)

@@ -85,7 +85,7 @@ def _broken(row: Row, seen: Learnt) -> list[str]:
         broken.append("polls" if row.known is Known.ALIKE or seen.whole_s < SPANNED_S else "polls beyond 710 s")
     if is_late(row, seen.whole_s, seen.late_s):
         by_us = is_late(row, seen.whole_s, seen.late_s - seen.slow_s)
-        broken.append("late" if by_us else "late by slow answers")
+        broken.append("late" if by_us else "late because of slow answers")
     return broken
 
 

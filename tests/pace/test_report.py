@@ -54,8 +54,11 @@ def test_who_was_told_in_time_is_counted_and_not_mentioned() -> None:
     ("seen", "said"),
     [
         (replace(SEEN, late_s=2.7), "1 late"),
-        (replace(SEEN, late_s=2.7, seen=(FIRST, SECOND, replace(LAST, took_s=0.2))), "1 late by slow answers"),
-        (replace(SEEN, late_s=2.9, seen=(FIRST, replace(SECOND, at_ms=10_400), LAST)), "1 late by slow answers"),
+        (replace(SEEN, late_s=2.7, seen=(FIRST, SECOND, replace(LAST, took_s=0.2))), "1 late because of slow answers"),
+        (
+            replace(SEEN, late_s=2.9, seen=(FIRST, replace(SECOND, at_ms=10_400), LAST)),
+            "1 late because of slow answers",
+        ),
         (replace(SEEN, seen=(FIRST, *[SECOND] * 8, LAST)), "1 polls"),
         (replace(SEEN, late_s=3.0, seen=(FIRST, *[SECOND] * 8, LAST)), "1 polls, 1 late"),
     ],

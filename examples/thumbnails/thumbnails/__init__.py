@@ -24,6 +24,7 @@ def create_app() -> Flask:
         PICTURES=str(Path(app.instance_path) / "pictures"),
         MAX_CONTENT_LENGTH=10 * 2**20,
         AJ_TASKS="thumbnails.tasks",
+        AJ_WEB_THREADS=32,  # as many as gunicorn is started with: half of them may hold requests that wait
     )
     app.config.from_prefixed_env("THUMBNAILS")
     app.config.from_prefixed_env("AJ")
