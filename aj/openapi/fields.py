@@ -23,13 +23,13 @@ TAKEN: dict[str, tuple[str, Schema, str]] = {
     "Prefer": (
         "header",
         TEXT,
-        "`wait=N` holds the answer for up to N seconds, 60 at most (RFC 7240). What is malformed is passed over.",
+        "`wait=N` holds the answer for up to N seconds, 60 at most (RFC 7240). What is malformed is ignored.",
     ),
     TRACE_HEADER: (
         "header",
         TEXT,
         "The caller's trace (W3C Trace Context). It stands in the log beside the job, and goes with the webhook as it "
-        "came. What is malformed is passed over.",
+        "came. What is malformed is ignored.",
     ),
     "If-None-Match": ("header", TEXT, "ETags that the caller has: 304 where one of them still holds."),
     "If-Match": ("header", TEXT, "ETags that the caller relies on: 412 where none of them holds."),
