@@ -48,7 +48,7 @@ class Books:
 
     def __init__(self, client: Client, queue: str, worker_name: str, worker_key: str, ttl_s: int) -> None:
         self._client, self._queue, self._ttl_s = client, queue, ttl_s
-        self._worker_name, self._worker_key = worker_name, worker_key
+        self._worker_name, self.worker_key = worker_name, worker_key
 
     def of_start(self) -> str:
         """For a job that is taken."""
@@ -67,7 +67,7 @@ class Books:
         def make() -> Marked:
             job, execution, _ = self._start()
             with self._client.pipeline() as pipe:
-                pipe.hincrby(self._worker_key, "successful_job_count", 1)
+                pipe.hincrby(self.worker_key, "successful_job_count", 1)
                 note_success(pipe, job, execution, self._worker_name, result_ttl_s)
                 commands = commands_of(pipe)
             assert job.ended_at is not None
@@ -89,7 +89,7 @@ class Books:
             return job, execution, commands_of(pipe)
 
     def _state(self, state: WorkerStatus) -> tuple[Any, ...]:
-        return ("HSET", self._worker_key, "state", state)
+        return ("HSET", self.worker_key, "state", state)
 
 
 def _template(make: Callable[[], Marked]) -> str:

@@ -66,11 +66,12 @@ class Desk:
     """What a worker says to the store with each job, made once."""
 
     def __init__(self, keys: Keys, queue: Queue, books: Books, lease_s: float) -> None:
-        self.keys = [queue.key, queue.intermediate_queue_key, keys.leases, keys.delayed]
+        self.keys = [queue.key, queue.intermediate_queue_key, keys.leases, keys.delayed, books.worker_key]
         self._books = books
         prefixes = [keys.job(""), RqJob.redis_job_namespace_prefix]
         self._words: list[Word] = [*prefixes, books.of_start(), books.of_idleness(), int(lease_s * 1000)]
         self._successes: dict[int, str] = {}
+        self.wishes = 0
 
     def success(self, taken: Taken, result_ttl_s: int) -> Success:
         """RQ's books of a job that has succeeded and can be read for so long."""
@@ -79,9 +80,9 @@ class Desk:
             template = self._successes[result_ttl_s] = self._books.of_success(result_ttl_s)
         return Success(template, taken.began.s)
 
-    def words(self, at: Moment, execution: str, moved_id: str, asked_for: str) -> list[Word]:
-        """ARGV of `desk.lua`."""
-        return [*self._words, at.s, at.text, execution, moved_id, asked_for]
+    def words(self, at: Moment, *of_wish: Word) -> list[Word]:
+        """ARGV of `desk.lua`; `of_wish` are those that a wish makes."""
+        return [*self._words, at.s, at.text, *of_wish]
 
     def read(self, reply: Sequence[Any], execution: str, began: Moment) -> Taken:
         """What `desk.lua` gives, where it gives a job."""
@@ -96,6 +97,8 @@ class Wish:
 
     def __init__(self, desk: Desk, is_open: Callable[[], bool]) -> None:
         self.desk, self._is_open = desk, is_open
+        desk.wishes += 1
+        self._number = desk.wishes
         self.execution, self._was_asked = secrets.token_hex(16), False
         self._at: Moment | None = None
         self.taken: Taken | None = None
@@ -107,7 +110,8 @@ class Wish:
             wanted.append("job")
             self._was_asked = True
         self._at = Moment.of_now()
-        return self.desk.words(self._at, self.execution, moved_id, " or ".join(wanted) or "nothing")
+        asked_for = " or ".join(wanted) or "nothing"
+        return self.desk.words(self._at, self.execution, moved_id, asked_for, self._number)
 
     def note(self, reply: Sequence[Any] | None) -> None:
         """What a script has answered."""

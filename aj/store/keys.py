@@ -40,7 +40,8 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 
-# The one field of ours in RQ's hash of a worker: whose it is. `workers.lua` reads it too.
+# A field of ours in RQ's hash of a worker: whose it is. `workers.lua` reads it too. The other one, `aj_repeated`, is
+# between a worker and `desk.lua`.
 WORKER_FIELD = "aj_prefix"
 
 

@@ -162,6 +162,27 @@ def test_a_job_whose_taking_was_not_heard_of_is_run_once(
     assert rq_leftovers(deployment, *ids) == []
 
 
+def test_a_step_that_arrives_too_late_takes_nothing(
+    deployment: Deployment, client: FlaskClient, worker: Worker
+) -> None:
+    """The network held it back until its worker asked again, so nobody would run what it took."""
+    ids, ask, held_back = [submit(client, n=n) for n in range(3)], worker._jobs._finish, []
+
+    def hold_back(*words: Any) -> Any:
+        worker._jobs._finish = ask
+        held_back.append(words)
+        raise StoreUnavailable("It has not arrived.")
+
+    worker._jobs._finish = hold_back  # type: ignore[assignment]
+    worker.work_once(goes_on=True)
+    assert [document(client, each)["status"] for each in ids] == ["succeeded"] * 3
+    last = submit(client, n=4)
+    ask(*held_back[0])
+    assert (document(client, last)["status"], in_queue(deployment)) == ("queued", [last])
+    worker.work_once(goes_on=True)
+    assert document(client, last)["attempt"] == 1
+
+
 @pytest.mark.parametrize("meanwhile", ["told to stop", "the one before was deleted"])
 def test_what_was_taken_without_an_answer_is_run_whatever_happens_meanwhile(
     client: FlaskClient, worker: Worker, meanwhile: str

@@ -1,7 +1,7 @@
 -- A job ends: the final status with its outcome, the tombstone, the webhook in the outbox and RQ's own
 -- bookkeeping, or nothing. A final status never changes, and only the execution that runs may end a job.
 -- A worker takes its next job in the same step, whatever the verdict: it is free now.
--- KEYS  see end_job.lua; of a worker also 8 .. 11, see desk.lua
+-- KEYS  see end_job.lua; of a worker also 8 .. 12, see desk.lua
 -- ARGV  see end_job.lua; of a worker also, from a = 16+n on:  a template of RQ's commands ('[]' for none)
 --       a+1 when the execution began, s  a+2 .. see desk.lua
 -- Returns {'yes', or 'done' where this execution has ended it before, or 'fenced', what `job_at_desk` gives}
