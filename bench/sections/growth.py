@@ -93,7 +93,7 @@ def memory(scene: Scene) -> Samples:
     samples = Samples()
     if AJ not in scene.sites:
         return samples
-    site, count, keys = scene.sites[AJ], scene.plan.count(800), Keys("aj")
+    site, count, keys = scene.sites[AJ], scene.plan.count(4000), Keys("aj")
     client = scene.store.client
     scene.clear()
     with scene.working(site.stack.workers[0]):  # what stays once for all jobs is there before
@@ -117,8 +117,9 @@ def memory(scene: Scene) -> Samples:
 def forget_expired(client: Any, keys: Keys) -> None:
     """Takes out of the store what the next day takes out, without waiting for it.
 
-    That is all that has the life of a result, and the lists, out of which a sweep takes what has expired.
+    That is all that has the life of a result, and the lists out of which a sweep takes what has expired, RQ's too.
     """
     life_ms = Settings().result_ttl_s * 1000
     gone = [key for key in client.scan_iter(count=1000) if 0 <= client.pttl(key) <= life_ms]
-    client.delete(keys.ended("succeeded"), keys.expiring, *client.scan_iter(match=f"{keys.expiring}:*"), *gone)
+    lists = [each for name in (f"{keys.expiring}:*", "rq:finished:*") for each in client.scan_iter(match=name)]
+    client.delete(keys.ended("succeeded"), keys.expiring, *lists, *gone)
