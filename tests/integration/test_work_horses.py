@@ -99,6 +99,34 @@ def test_what_a_job_notes_in_its_context_is_gone_with_it(worker: Worker, client:
     assert [ran(worker, client, "note", text=text)["result"] for text in ("a", "b")] == ["", ""]
 
 
+def test_threads_that_a_job_leaves_behind_report_for_no_other(worker: Worker, client: FlaskClient) -> None:
+    """And tear nothing of what the next job says."""
+    horse = ran(worker, client, "leave_threads_that_report", mark="a")["result"]
+    for _ in range(5):
+        after = ran(worker, client, "give_much", mebibytes=1)
+        assert after["result"] == "x" * 2**20
+        assert "progress" not in after
+    assert ran(worker, client, "end_the_threads")["result"] == horse
+
+
+def test_threads_of_one_job_may_report_at_once(worker: Worker, client: FlaskClient) -> None:
+    """Its result is whole."""
+    document = ran(worker, client, "report_from_threads")
+    assert document["result"] == "z" * 900_000
+    assert document["progress"]["message"] in ("x" * 150, "y" * 150)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [b"some text that is no message", bytes(64), b"p" + (4).to_bytes(8, "big") + b"1\n{x"],
+    ids=["no frame", "no kind", "no JSON"],
+)
+def test_one_that_says_what_cannot_be_understood_is_ended(worker: Worker, client: FlaskClient, text: bytes) -> None:
+    """At once, and not when its job's time is over."""
+    assert ran(worker, client, "write_into_the_line", text=text.hex())["error"]["type"] == "lost"
+    assert ran(worker, client, "pid")["result"] == pid_of(worker)
+
+
 def test_a_killed_one_costs_its_own_job_only(worker: Worker, client: FlaskClient) -> None:
     """The next job has another one; what was reported before stands."""
     died = ran(worker, client, "report_and_die")

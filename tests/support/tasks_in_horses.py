@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import logging
 import os
 import signal
+import socket
+import stat
 import threading
 from contextvars import ContextVar
 
@@ -90,3 +93,59 @@ def hang() -> None:
 def report_and_die() -> None:
     report_progress(0.5, "half")
     os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _storm(mark: str, is_over: threading.Event) -> None:
+    while not is_over.is_set():
+        report_progress(1, mark * 150)
+
+
+_storm_is_over = threading.Event()
+
+
+@task
+def leave_threads_that_report(mark: str) -> int:
+    """As quickly as they can, and after this job's end."""
+    for _ in range(3):
+        run = contextvars.copy_context().run
+        threading.Thread(target=run, args=(_storm, mark, _storm_is_over), daemon=True).start()
+    return os.getpid()
+
+
+@task
+def end_the_threads() -> int:
+    _storm_is_over.set()
+    return os.getpid()
+
+
+@task
+def report_from_threads() -> str:
+    """All at once, and the task among them."""
+    is_over = threading.Event()
+    threads = [
+        threading.Thread(target=contextvars.copy_context().run, args=(_storm, "x", is_over), daemon=True)
+        for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for _ in range(200):
+        report_progress(1, "y" * 150)
+    is_over.set()
+    for thread in threads:
+        thread.join()
+    return "z" * 900_000
+
+
+@task(timeout_s=30)
+def write_into_the_line(text: str) -> None:
+    """A task can reach every file of its process."""
+    for number in range(3, 64):
+        with contextlib.suppress(OSError):
+            if stat.S_ISSOCK(os.fstat(number).st_mode) and _is_of_a_pair(number):
+                os.write(number, bytes.fromhex(text))
+    threading.Event().wait(60)
+
+
+def _is_of_a_pair(number: int) -> bool:
+    with contextlib.closing(socket.socket(fileno=os.dup(number))) as end:
+        return end.family == socket.AF_UNIX and not end.getpeername()  # the store's has a name
