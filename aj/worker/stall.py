@@ -87,8 +87,9 @@ def _leave_the_worker(worker_pid: int) -> None:
 
 
 def _flush() -> None:
+    """A task may have put anything in place of a stream, and a process that was started without one has None."""
     for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(OSError, ValueError):
+        with contextlib.suppress(BaseException):
             stream.flush()
 
 

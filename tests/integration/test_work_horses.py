@@ -127,6 +127,13 @@ def test_one_that_says_what_cannot_be_understood_is_ended(worker: Worker, client
     assert ran(worker, client, "pid")["result"] == pid_of(worker)
 
 
+@pytest.mark.parametrize("stream", ["none", "raises", "exits"])
+def test_a_stream_that_cannot_be_flushed_costs_no_outcome(worker: Worker, client: FlaskClient, stream: str) -> None:
+    """A process that was started without one has None, and a task may put anything there."""
+    horse = ran(worker, client, "replace_streams", stream=stream)["result"]
+    assert horse == ran(worker, client, "pid")["result"] == pid_of(worker)
+
+
 def test_a_killed_one_costs_its_own_job_only(worker: Worker, client: FlaskClient) -> None:
     """The next job has another one; what was reported before stands."""
     died = ran(worker, client, "report_and_die")
