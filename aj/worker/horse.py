@@ -106,6 +106,9 @@ class WorkHorse:
         """Ends it, and whatever it has started and left in its group."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)
+        if self._end.alive:  # nobody has waited for it, so that its pid is still its own
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)  # a task may have left the group
 
     def let_go(self) -> None:
         """Tells it to go, now that it runs nothing, and does not wait for it."""

@@ -194,6 +194,18 @@ def test_a_task_that_closes_every_file_and_runs_on_is_still_watched(
     worker.dismiss_horses()
 
 
+def test_one_that_has_left_its_process_group_is_ended_too(
+    horses: Deployment, client: FlaskClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And its worker is not, whose group it has joined."""
+    monkeypatch.setattr("aj.worker.rq_worker.KILL_GRACE_S", 0)
+    worker = horses.worker()
+    late = horses.client(AJ_JOB_TIMEOUT_S="1")
+    assert ran(worker, late, "leave_the_group_and_hold_off_signals")["error"]["type"] == "timed-out"
+    assert ran(worker, client, "pid")["result"] == pid_of(worker)
+    worker.dismiss_horses()
+
+
 def test_a_time_that_is_over_leaves_the_next_job_alone(worker: Worker, client: FlaskClient) -> None:
     """The alarm, the handlers and the deadline are each job's own, whatever a task does to them."""
     assert ran(worker, client, "hang")["error"]["type"] == "timed-out"

@@ -169,3 +169,10 @@ def replace_streams(stream: str) -> int:
     streams: dict[str, Any] = {"none": None, "raises": _Unflushable(RuntimeError), "exits": _Unflushable(SystemExit)}
     sys.stdout = sys.stderr = streams[stream]
     return os.getpid()
+
+
+@task
+def leave_the_group_and_hold_off_signals() -> None:
+    os.setpgid(0, os.getpgid(os.getppid()))
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])
+    threading.Event().wait(60)
