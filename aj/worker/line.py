@@ -29,6 +29,7 @@ class Line:
         self._end = end
         self._heard, self._unsent = bytearray(), bytearray()
         self._sent: list[int] = []
+        self._poll = select.poll()
         self._is_sending = False
         # Whoever holds it is the only one that speaks. A signal's handler may speak while its own thread does.
         self.lock = threading.RLock()
@@ -74,14 +75,19 @@ class Line:
             messages = self._whole_messages()
             if messages or not self.is_open:
                 return messages
-            left_s = None if ends_at_s is None else max(0.0, ends_at_s - monotonic_s())
-            readable, writable, _ = select.select([self._end], [self._end] if self._unsent else [], [], left_s)
-            if writable:
+            left_ms = None if ends_at_s is None else max(0.0, ends_at_s - monotonic_s()) * 1000
+            events = self._wait(left_ms)
+            if events & select.POLLOUT:
                 self._send()
-            if readable:
+            if events & ~select.POLLOUT:
                 self._receive()
-            if not readable and not writable:
+            if not events:
                 return []
+
+    def _wait(self, at_most_ms: float | None) -> int:
+        """What can be done now, or is wrong; 0 where nothing is in time. `select` could not, beside 1024 open files."""
+        self._poll.register(self._end, select.POLLIN | select.POLLOUT if self._unsent else select.POLLIN)
+        return sum(events for _, events in self._poll.poll(at_most_ms))
 
     def _send(self) -> None:
         with self.lock:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import resource
 import signal
 import threading
 import time
@@ -184,3 +186,19 @@ def test_what_is_no_message_is_an_error() -> None:
     theirs._end.send(b"hello, world")
     with pytest.raises(ValueError, match="no message"):
         ours.hear(5)
+
+
+def test_a_process_that_holds_thousands_of_files_can_listen() -> None:
+    """Modules of tasks may open what they like, and the line comes after it."""
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(4096, limits[1]), limits[1]))
+    held = [os.open(os.devnull, os.O_RDONLY) for _ in range(1100)]
+    try:
+        ours, theirs = Line.pair()
+        assert ours._end.fileno() > 1024
+        theirs.say(b"e", b"25")
+        assert ours.hear(5) == [(b"e", b"25")]
+    finally:
+        for each in held:
+            os.close(each)
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
