@@ -1,6 +1,7 @@
 """What a work-horse does: takes an order, runs the task inside its surroundings, tells how it ended, waits again.
 
 Between two jobs it keeps what tasks keep: modules, connections, caches. What belongs to one job alone does not stay.
+`docs/settings.md` says which is which.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from aj.logs import about, about_in_every_thread
 from aj.processes import die_with_parent
 from aj.registry import Registry
 from aj.worker.alarm import alarm_after
+from aj.worker.bearings import Bearings
 from aj.worker.line import Line
 from aj.worker.message import Order
 from aj.worker.surroundings import Surroundings, inside
@@ -45,6 +47,7 @@ class Stall:
         try:
             _leave_the_worker(worker_pid)
             pid, at_first_bytes, runs = os.getpid(), _resident_bytes(), 0
+            bearings = Bearings.taken()
             while line.is_open:
                 for _, body in line.hear():
                     begun[0] = 1
@@ -53,6 +56,7 @@ class Stall:
                     outcome = contextvars.copy_context().run(self._run, Order.unpacked(body), voice)
                     if os.getpid() != pid:
                         os._exit(0)  # a process that the task forked and that came back from it: it runs no jobs
+                    bearings.restore()
                     _flush()
                     is_fit = _resident_bytes() - at_first_bytes <= GROWTH_MOST_BYTES
                     voice.end(outcome, is_fit)

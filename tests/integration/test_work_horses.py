@@ -206,6 +206,29 @@ def test_one_that_has_left_its_process_group_is_ended_too(
     worker.dismiss_horses()
 
 
+def test_a_job_starts_where_the_first_one_did(worker: Worker, client: FlaskClient) -> None:
+    """In the same directory, with the same umask, and no signal is blocked."""
+    first = ran(worker, client, "tell_bearings")["result"]
+    horse = ran(worker, client, "lose_bearings")["result"]
+    assert ran(worker, client, "tell_bearings")["result"] == first
+    assert horse == pid_of(worker)
+
+
+@pytest.mark.parametrize("timer", ["ITIMER_PROF", "ITIMER_VIRTUAL"])
+def test_a_timer_that_a_job_has_left_strikes_no_other(worker: Worker, client: FlaskClient, timer: str) -> None:
+    """It would end the process."""
+    horse = ran(worker, client, "leave_a_timer", timer=timer)["result"]
+    assert ran(worker, client, "burn", cpu_s=0.3)["result"] == horse
+
+
+def test_an_alarm_that_a_task_held_off_is_gone_with_it(worker: Worker, client: FlaskClient) -> None:
+    """Its job is late; the next one has a whole alarm of its own."""
+    late = ran(worker, client, "hold_off_the_alarm")
+    assert late["error"]["type"] == "timed-out"
+    assert ran(worker, client, "hang")["error"]["type"] == "timed-out"
+    assert ran(worker, client, "pid")["result"] == pid_of(worker)
+
+
 def test_a_time_that_is_over_leaves_the_next_job_alone(worker: Worker, client: FlaskClient) -> None:
     """The alarm, the handlers and the deadline are each job's own, whatever a task does to them."""
     assert ran(worker, client, "hang")["error"]["type"] == "timed-out"

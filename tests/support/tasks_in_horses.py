@@ -11,6 +11,7 @@ import socket
 import stat
 import sys
 import threading
+import time
 from contextvars import ContextVar
 from typing import Any
 
@@ -176,3 +177,41 @@ def leave_the_group_and_hold_off_signals() -> None:
     os.setpgid(0, os.getpgid(os.getppid()))
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])
     threading.Event().wait(60)
+
+
+@task
+def tell_bearings() -> list[Any]:
+    umask = os.umask(0o077)
+    os.umask(umask)
+    return [os.getcwd(), umask, sorted(signal.pthread_sigmask(signal.SIG_BLOCK, ()))]
+
+
+@task
+def lose_bearings() -> int:
+    os.chdir("/")
+    os.umask(0o707)
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM, signal.SIGUSR1])
+    return os.getpid()
+
+
+@task
+def leave_a_timer(timer: str) -> int:
+    signal.setitimer(getattr(signal, timer), 0.1)
+    return os.getpid()
+
+
+@task
+def burn(cpu_s: float) -> int:
+    ends_at_s = time.process_time() + cpu_s
+    while time.process_time() < ends_at_s:
+        pass
+    return os.getpid()
+
+
+@task(timeout_s=1)
+def hold_off_the_alarm() -> int:
+    """It waits until the alarm would have struck, and returns with it blocked."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])
+    while signal.SIGALRM not in signal.sigpending():
+        threading.Event().wait(0.02)
+    return os.getpid()
