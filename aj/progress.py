@@ -36,26 +36,33 @@ def report_progress(fraction: float, message: str | None = None) -> None:
 
 @contextmanager
 def reporting_to(send: Callable[[bytes], None]) -> Iterator[None]:
-    """While this lasts, reports of the running task go to `send` as JSON; the last one always does, at the end."""
+    """While this lasts, reports of the running task go to `send` as JSON; the last one always does, at the end.
+
+    Threads of the task may report too, at once, and go on when it is over: those reports go nowhere.
+    """
     last_s = float("-inf")
     held_back: bytes | None = None
+    is_over = False
 
     def report(fraction: float, message: str | None) -> None:
         nonlocal last_s, held_back
+        if is_over:
+            return  # a thread that the task has left behind
         shown: dict[str, float | str] = {"fraction": fraction}
         if message is not None:
             shown["message"] = str(message)[:LONGEST_MESSAGE].encode("utf-8", "replace").decode("utf-8")
-        held_back = to_json(shown)
-        now_s = monotonic_s()
-        if now_s - last_s >= SHORTEST_INTERVAL_S or fraction == 1:
-            last_s = now_s
-            send(held_back)
-            held_back = None
+        progress, now_s = to_json(shown), monotonic_s()
+        if now_s - last_s < SHORTEST_INTERVAL_S and fraction != 1:
+            held_back = progress
+            return
+        last_s, held_back = now_s, None
+        send(progress)
 
     token = _reporter.set(report)
     try:
         yield
     finally:
         _reporter.reset(token)
-        if held_back is not None:
-            send(held_back)
+        is_over, last = True, held_back
+        if last is not None:
+            send(last)

@@ -8,6 +8,7 @@ process does stands in `stall`.
 from __future__ import annotations
 
 import contextlib
+import logging
 import mmap
 import os
 import select
@@ -18,7 +19,9 @@ from typing import NoReturn
 
 from aj.job import Outcome
 from aj.worker.line import Line
-from aj.worker.message import ENDED, ORDER, PROGRESS, Order, Report
+from aj.worker.message import ENDED, ORDER, PROGRESS, Order, Progress, Report
+
+log = logging.getLogger("aj.worker")
 
 # With its end of the line, a byte that it sets to 1 when it takes up an order, and its worker's pid.
 Life = Callable[[Line, mmap.mmap, int], NoReturn]
@@ -76,19 +79,36 @@ class WorkHorse:
             # Its end is heard a moment before its death can be seen. But a task may close what it inherits, and run on.
             select.select([], [], [], min(self._nap_s, at_most_s))
             self._nap_s *= 2
+        try:
+            return self._heard(at_most_s, report_progress)
+        except ValueError as error:
+            log.error("a work-horse is ended: what it says cannot be understood (%s)", error)
+            self.kill()
+            self._line.close()
+            return None
+
+    def _heard(self, at_most_s: float, report_progress: Callable[[bytes], None]) -> Outcome | None:
+        """Raises: ValueError: it has said what no work-horse says."""
         for kind, body in self._line.hear(at_most_s):
             if kind == PROGRESS:
-                report_progress(body)
-            elif kind == ENDED:
-                report = Report.unpacked(body)
-                self._is_fit = report.is_fit
-                return report.outcome
+                progress = Progress.unpacked(body)
+                if progress.run == self.runs:
+                    report_progress(progress.body)
+                continue
+            report = Report.unpacked(body)
+            if kind != ENDED or report.run != self.runs:
+                raise ValueError(f"kind {kind!r}, run {report.run} while {self.runs} is under way")
+            self._is_fit = report.is_fit
+            return report.outcome
         return None
 
     def kill(self) -> None:
         """Ends it, and whatever it has started and left in its group."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)
+        if self._end.alive:  # nobody has waited for it, so that its pid is still its own
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)  # a task may have left the group
 
     def let_go(self) -> None:
         """Tells it to go, now that it runs nothing, and does not wait for it."""

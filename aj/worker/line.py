@@ -1,6 +1,7 @@
 """The line between a worker and its work-horse: whole messages, each of a kind, over a pair of sockets.
 
 It knows no job. The worker's end never blocks, since a work-horse may hang at any moment; the work-horse's does.
+Any thread may speak, and an exception may strike in the middle of it, as an alarm's does: no message is torn by that.
 """
 
 from __future__ import annotations
@@ -9,11 +10,14 @@ import contextlib
 import select
 import socket
 import struct
+import threading
 
 from aj.clock import monotonic_s
 
 _HEAD = struct.Struct(">cQ")
 _CHUNK_BYTES = 1 << 18
+# What stands where a length should, as text does, is more than this.
+_LONGEST_BYTES = 1 << 40
 
 Message = tuple[bytes, bytes]
 
@@ -24,6 +28,11 @@ class Line:
     def __init__(self, end: socket.socket) -> None:
         self._end = end
         self._heard, self._unsent = bytearray(), bytearray()
+        self._sent: list[int] = []
+        self._poll = select.poll()
+        self._is_sending = False
+        # Whoever holds it is the only one that speaks. A signal's handler may speak while its own thread does.
+        self.lock = threading.RLock()
         self.is_open = True
 
     @classmethod
@@ -35,6 +44,7 @@ class Line:
 
     def close(self) -> None:
         self.is_open = False
+        self._heard.clear()
         self._end.close()
 
     def say_no_more(self) -> None:
@@ -51,36 +61,57 @@ class Line:
         self.close()
 
     def say(self, kind: bytes, body: bytes = b"") -> None:
-        """Sends a message; what a worker's end cannot send at once goes with `hear`."""
-        self._unsent += _HEAD.pack(kind, len(body))
-        self._unsent += body
-        self._send()
+        """Sends a message; what cannot be sent at once, or was cut off by an exception, goes with what comes next."""
+        message = _HEAD.pack(kind, len(body)) + body
+        with self.lock:
+            self._unsent += message
+            self._send()
 
     def hear(self, at_most_s: float | None = None) -> list[Message]:
         """The messages that have come. Waits for a whole one, for `at_most_s` seconds at most, and takes in what is
-        there in any case; none where there is none, or the other end has gone."""
+        there in any case; none where there is none, or the other end has gone. Raises: ValueError: it is none."""
         ends_at_s = None if at_most_s is None else monotonic_s() + at_most_s
         while True:
             messages = self._whole_messages()
             if messages or not self.is_open:
                 return messages
-            left_s = None if ends_at_s is None else max(0.0, ends_at_s - monotonic_s())
-            readable, writable, _ = select.select([self._end], [self._end] if self._unsent else [], [], left_s)
-            if writable:
+            left_ms = None if ends_at_s is None else max(0.0, ends_at_s - monotonic_s()) * 1000
+            events = self._wait(left_ms)
+            if events & select.POLLOUT:
                 self._send()
-            if readable:
+            if events & ~select.POLLOUT:
                 self._receive()
-            if not readable and not writable:
+            if not events:
                 return []
 
+    def _wait(self, at_most_ms: float | None) -> int:
+        """What can be done now, or is wrong; 0 where nothing is in time. `select` could not, beside 1024 open files."""
+        self._poll.register(self._end, select.POLLIN | select.POLLOUT if self._unsent else select.POLLIN)
+        return sum(events for _, events in self._poll.poll(at_most_ms))
+
     def _send(self) -> None:
-        try:
-            while self._unsent:
-                del self._unsent[: self._end.send(self._unsent[:_CHUNK_BYTES])]
-        except BlockingIOError:
-            pass
-        except OSError:
-            self._unsent.clear()  # nobody is there to hear it, which `hear` finds out
+        with self.lock:
+            if self._is_sending:
+                return  # it is a handler that speaks, and the one that it has interrupted goes on with it
+            self._is_sending = True
+            try:
+                while self._unsent:
+                    self._send_some()
+            except BlockingIOError:
+                pass
+            except OSError:
+                self._unsent.clear()  # nobody is there to hear it, which `hear` finds out
+            finally:
+                self._is_sending = False
+
+    def _send_some(self) -> None:
+        """An exception of a handler strikes after a call. What was sent must be noted by then: so one call does both,
+        and the note is taken up here without any, by whoever comes next.
+        """
+        if not self._sent:
+            self._sent.extend(map(self._end.send, (self._unsent[:_CHUNK_BYTES],)))
+        del self._unsent[: self._sent[0]]
+        del self._sent[0]
 
     def _receive(self) -> None:
         try:
@@ -96,6 +127,8 @@ class Line:
         messages = []
         while len(self._heard) >= _HEAD.size:
             kind, length = _HEAD.unpack_from(self._heard)
+            if length > _LONGEST_BYTES:
+                raise ValueError("this is no message")
             if len(self._heard) < _HEAD.size + length:
                 break
             messages.append((kind, bytes(self._heard[_HEAD.size : _HEAD.size + length])))

@@ -1,4 +1,8 @@
-"""What a worker and its work-horse say to each other: an order, and what became of it. Values only."""
+"""What a worker and its work-horse say to each other: an order, and what became of it. Values only.
+
+Both count the orders that a work-horse was given: the number of its run goes with all that it says of one.
+Whatever is no such message is a ValueError when it is unpacked.
+"""
 
 from __future__ import annotations
 
@@ -32,18 +36,45 @@ class Order:
 
 
 @dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a run is, in JSON."""
+
+    run: int
+    body: bytes
+
+    def packed(self) -> bytes:
+        return b"%d\n" % self.run + self.body
+
+    @classmethod
+    def unpacked(cls, text: bytes) -> Progress:
+        run, _, body = text.partition(b"\n")
+        return cls(int(run), _checked(body))
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """How a run ended, and whether the work-horse can be used again."""
 
+    run: int
     outcome: Outcome
     is_fit: bool
 
     def packed(self) -> bytes:
         outcome = self.outcome
-        return f"{self.is_fit:d} {outcome.status} {outcome.kind or ''}\n".encode() + outcome.body
+        return f"{self.run} {self.is_fit:d} {outcome.status} {outcome.kind or ''}\n".encode() + outcome.body
 
     @classmethod
     def unpacked(cls, text: bytes) -> Report:
         head, _, body = text.partition(b"\n")
-        is_fit, status, kind = head.decode().split(" ")
-        return cls(Outcome(Status(status), body, ErrorType(kind) if kind else None), is_fit == "1")
+        run, is_fit, status, kind = head.decode().split(" ")
+        outcome = Outcome(Status(status), _checked(body), ErrorType(kind) if kind else None)
+        return cls(int(run), outcome, is_fit == "1")
+
+
+def _checked(body: bytes) -> bytes:
+    """`body`, which is JSON: a task can write to every file of its process, the line to the worker too."""
+    try:
+        json.loads(body.decode())
+    except RecursionError:
+        raise ValueError("it is nested too deep") from None
+    return body

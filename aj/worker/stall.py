@@ -1,6 +1,7 @@
 """What a work-horse does: takes an order, runs the task inside its surroundings, tells how it ended, waits again.
 
 Between two jobs it keeps what tasks keep: modules, connections, caches. What belongs to one job alone does not stay.
+`docs/settings.md` says which is which.
 """
 
 from __future__ import annotations
@@ -23,9 +24,11 @@ from aj.logs import about, about_in_every_thread
 from aj.processes import die_with_parent
 from aj.registry import Registry
 from aj.worker.alarm import alarm_after
+from aj.worker.bearings import Bearings
 from aj.worker.line import Line
-from aj.worker.message import ENDED, PROGRESS, Order, Report
+from aj.worker.message import Order
 from aj.worker.surroundings import Surroundings, inside
+from aj.worker.voice import Voice
 
 # A work-horse that has grown by more than this is not used again.
 GROWTH_MOST_BYTES = 256 * 2**20
@@ -43,37 +46,37 @@ class Stall:
         """The life of the process that calls it, a fork of its worker, until the worker hangs up."""
         try:
             _leave_the_worker(worker_pid)
-            pid, at_first_bytes = os.getpid(), _resident_bytes()
+            pid, at_first_bytes, runs = os.getpid(), _resident_bytes(), 0
+            bearings = Bearings.taken()
             while line.is_open:
                 for _, body in line.hear():
                     begun[0] = 1
-                    outcome = contextvars.copy_context().run(self._run, Order.unpacked(body), line)
+                    runs += 1
+                    voice = Voice(line, runs)
+                    outcome = contextvars.copy_context().run(self._run, Order.unpacked(body), voice)
                     if os.getpid() != pid:
                         os._exit(0)  # a process that the task forked and that came back from it: it runs no jobs
+                    bearings.restore()
                     _flush()
                     is_fit = _resident_bytes() - at_first_bytes <= GROWTH_MOST_BYTES
-                    line.say(ENDED, Report(outcome, is_fit).packed())
+                    voice.end(outcome, is_fit)
         finally:
             os._exit(0)
 
-    def _run(self, order: Order, line: Line) -> Outcome:
+    def _run(self, order: Order, voice: Voice) -> Outcome:
         with about(order.job_id, order.task, order.attempt, order.traceparent):
             about_in_every_thread()
             limits = Limits(order.timeout_s, self.max_result_bytes)
-            pid, deadline_s = os.getpid(), monotonic_s() + order.timeout_s
+            deadline_s = monotonic_s() + order.timeout_s
 
             # The checks of parameters are the application's code as well as the task is.
             def call() -> object:
                 return prepare(self.registry, order.task, order.params)()
 
-            def send_progress(progress: bytes) -> None:
-                if os.getpid() == pid:  # what the task forks would talk across it
-                    line.say(PROGRESS, progress)
-
             try:
                 with alarm_after(order.timeout_s, TimedOut):
                     label = f"job {order.job_id}"
-                    return execute(inside(self.surroundings, call), limits, deadline_s, send_progress, label)
+                    return execute(inside(self.surroundings, call), limits, deadline_s, voice.report, label)
             except TimedOut:
                 return Outcome.timed_out(order.timeout_s)
 
@@ -88,8 +91,9 @@ def _leave_the_worker(worker_pid: int) -> None:
 
 
 def _flush() -> None:
+    """A task may have put anything in place of a stream, and a process that was started without one has None."""
     for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(OSError, ValueError):
+        with contextlib.suppress(BaseException):
             stream.flush()
 
 

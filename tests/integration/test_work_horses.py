@@ -99,6 +99,41 @@ def test_what_a_job_notes_in_its_context_is_gone_with_it(worker: Worker, client:
     assert [ran(worker, client, "note", text=text)["result"] for text in ("a", "b")] == ["", ""]
 
 
+def test_threads_that_a_job_leaves_behind_report_for_no_other(worker: Worker, client: FlaskClient) -> None:
+    """And tear nothing of what the next job says."""
+    horse = ran(worker, client, "leave_threads_that_report", mark="a")["result"]
+    for _ in range(5):
+        after = ran(worker, client, "give_much", mebibytes=1)
+        assert after["result"] == "x" * 2**20
+        assert "progress" not in after
+    assert ran(worker, client, "end_the_threads")["result"] == horse
+
+
+def test_threads_of_one_job_may_report_at_once(worker: Worker, client: FlaskClient) -> None:
+    """Its result is whole."""
+    document = ran(worker, client, "report_from_threads")
+    assert document["result"] == "z" * 900_000
+    assert document["progress"]["message"] in ("x" * 150, "y" * 150)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [b"some text that is no message", bytes(64), b"p" + (4).to_bytes(8, "big") + b"1\n{x"],
+    ids=["no frame", "no kind", "no JSON"],
+)
+def test_one_that_says_what_cannot_be_understood_is_ended(worker: Worker, client: FlaskClient, text: bytes) -> None:
+    """At once, and not when its job's time is over."""
+    assert ran(worker, client, "write_into_the_line", text=text.hex())["error"]["type"] == "lost"
+    assert ran(worker, client, "pid")["result"] == pid_of(worker)
+
+
+@pytest.mark.parametrize("stream", ["none", "raises", "exits"])
+def test_a_stream_that_cannot_be_flushed_costs_no_outcome(worker: Worker, client: FlaskClient, stream: str) -> None:
+    """A process that was started without one has None, and a task may put anything there."""
+    horse = ran(worker, client, "replace_streams", stream=stream)["result"]
+    assert horse == ran(worker, client, "pid")["result"] == pid_of(worker)
+
+
 def test_a_killed_one_costs_its_own_job_only(worker: Worker, client: FlaskClient) -> None:
     """The next job has another one; what was reported before stands."""
     died = ran(worker, client, "report_and_die")
@@ -157,6 +192,41 @@ def test_a_task_that_closes_every_file_and_runs_on_is_still_watched(
     late = horses.client(AJ_JOB_TIMEOUT_S="1")
     assert ran(worker, late, "close_all_files_and_go_on")["error"]["type"] == "timed-out"
     worker.dismiss_horses()
+
+
+def test_one_that_has_left_its_process_group_is_ended_too(
+    horses: Deployment, client: FlaskClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And its worker is not, whose group it has joined."""
+    monkeypatch.setattr("aj.worker.rq_worker.KILL_GRACE_S", 0)
+    worker = horses.worker()
+    late = horses.client(AJ_JOB_TIMEOUT_S="1")
+    assert ran(worker, late, "leave_the_group_and_hold_off_signals")["error"]["type"] == "timed-out"
+    assert ran(worker, client, "pid")["result"] == pid_of(worker)
+    worker.dismiss_horses()
+
+
+def test_a_job_starts_where_the_first_one_did(worker: Worker, client: FlaskClient) -> None:
+    """In the same directory, with the same umask, and no signal is blocked."""
+    first = ran(worker, client, "tell_bearings")["result"]
+    horse = ran(worker, client, "lose_bearings")["result"]
+    assert ran(worker, client, "tell_bearings")["result"] == first
+    assert horse == pid_of(worker)
+
+
+@pytest.mark.parametrize("timer", ["ITIMER_PROF", "ITIMER_VIRTUAL"])
+def test_a_timer_that_a_job_has_left_strikes_no_other(worker: Worker, client: FlaskClient, timer: str) -> None:
+    """It would end the process."""
+    horse = ran(worker, client, "leave_a_timer", timer=timer)["result"]
+    assert ran(worker, client, "burn", cpu_s=0.3)["result"] == horse
+
+
+def test_an_alarm_that_a_task_held_off_is_gone_with_it(worker: Worker, client: FlaskClient) -> None:
+    """Its job is late; the next one has a whole alarm of its own."""
+    late = ran(worker, client, "hold_off_the_alarm")
+    assert late["error"]["type"] == "timed-out"
+    assert ran(worker, client, "hang")["error"]["type"] == "timed-out"
+    assert ran(worker, client, "pid")["result"] == pid_of(worker)
 
 
 def test_a_time_that_is_over_leaves_the_next_job_alone(worker: Worker, client: FlaskClient) -> None:

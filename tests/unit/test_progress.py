@@ -199,3 +199,12 @@ def test_the_last_report_is_sent_at_the_end_where_it_was_held_back() -> None:
         for step in range(10):
             report_progress(step / 10)
     assert [json.loads(each)["fraction"] for each in sent] == [0.0, 0.9]
+
+
+def test_a_thread_that_is_left_behind_reports_nothing(clock: Clock) -> None:
+    """It has the context of a task that has ended."""
+    sent: list[bytes] = []
+    with reporting_to(sent.append):
+        context = contextvars.copy_context()
+    context.run(report_progress, 1)
+    assert sent == []
