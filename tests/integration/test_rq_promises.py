@@ -75,7 +75,7 @@ def test_the_push_comes_last() -> None:
     ids=["usual", "no parameters", "names of fields", "large"],
 )
 def test_what_is_filled_in_is_what_rq_would_have_made(kind: Kind, params: dict[str, Any]) -> None:
-    """Word for word, but for the times and the form of the payload, whatever queues, tasks and parameters are called."""
+    """Word for word, but for times and the form of the payload, whatever queues, tasks and parameters are called."""
     job_id = new_job_id(1)
     with connect(NOWHERE).pipeline() as pipe:
         pipe.multi()
