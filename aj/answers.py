@@ -135,8 +135,9 @@ def json_answer(document: bytes, status: int, headers: Mapping[str, str] | None 
 def job_url(job_id: str) -> str:
     """The path of a job's status, wherever the routes are mounted. Made by Flask once for each such place."""
     known, root = current_api().jobs_urls, request.script_root
-    if root not in known:
+    url = known.get(root)
+    if url is None:
         if len(known) >= MOST_ROOTS:
-            known.clear()
-        known[root] = iri_to_uri(url_for(".status", job_id=ANY_ID)).removesuffix(ANY_ID)
-    return known[root] + job_id
+            known.clear()  # another thread may look meanwhile, and has its own in hand
+        url = known[root] = iri_to_uri(url_for(".status", job_id=ANY_ID)).removesuffix(ANY_ID)
+    return url + job_id
