@@ -11,7 +11,7 @@ from flask import Response, url_for
 from werkzeug.exceptions import NotFound
 from werkzeug.urls import iri_to_uri
 
-from aj.answers import conditional, current_api
+from aj.answers import Asked, conditional
 from aj.job import digest, quoted
 
 # What the page needs of the package that holds Swagger UI, and nothing else of it.
@@ -43,28 +43,28 @@ _POLICY = (
 )
 
 
-def tasks() -> Response:
-    return _kept(current_api().tasks, "application/json")
+def tasks(asked: Asked) -> Response:
+    return _kept(asked, asked.api.tasks, "application/json")
 
 
-def openapi() -> Response:
+def openapi(asked: Asked) -> Response:
     """The document, with the prefix that this request came through as its server."""
     base = iri_to_uri(url_for(".openapi")).removesuffix("/openapi.json") or "/"
-    return _kept(b'{"servers": [{"url": ' + quoted(base) + b"}], " + current_api().openapi[1:], "application/json")
+    return _kept(asked, b'{"servers": [{"url": ' + quoted(base) + b"}], " + asked.api.openapi[1:], "application/json")
 
 
-def docs() -> Response:
+def docs(asked: Asked) -> Response:
     _asset("swagger-ui-bundle.js")
-    answer = _kept(_PAGE.encode(), "text/html; charset=utf-8")
+    answer = _kept(asked, _PAGE.encode(), "text/html; charset=utf-8")
     answer.headers["Content-Security-Policy"] = _POLICY
     answer.headers["Referrer-Policy"] = "no-referrer"
     return answer
 
 
-def docs_asset(asset: str) -> Response:
+def docs_asset(asked: Asked, asset: str) -> Response:
     if asset not in ASSETS:
         raise NotFound("The page has no such part.")
-    return _kept(_asset(asset), ASSETS[asset])
+    return _kept(asked, _asset(asset), ASSETS[asset])
 
 
 def _asset(name: str) -> bytes:
@@ -74,9 +74,9 @@ def _asset(name: str) -> bytes:
     return (Path(spec.origin).parent / "dist" / name).read_bytes()
 
 
-def _kept(body: bytes, media_type: str) -> Response:
+def _kept(asked: Asked, body: bytes, media_type: str) -> Response:
     answer = Response(body, content_type=media_type)
     answer.headers["Cache-Control"] = "no-cache"
     answer.headers["X-Content-Type-Options"] = "nosniff"
     answer.set_etag(digest(body))
-    return conditional(answer)
+    return conditional(asked, answer)

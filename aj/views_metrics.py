@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from flask import Response, request
+from flask import Response
 from werkzeug.exceptions import NotFound
 
-from aj.answers import current_api, uncached
+from aj.answers import Asked, uncached
 from aj.errors import StoreUnavailable
 from aj.job import CallbackState, ErrorType, Status
 from aj.store import BOUNDS_S, Reading
@@ -29,16 +29,16 @@ _ALWAYS = (
 _ENDS = (Status.SUCCEEDED, *ErrorType)
 
 
-def metrics() -> Response:
+def metrics(asked: Asked) -> Response:
     """The figures; of a store that is away only that it is."""
     if Collector is object:
         raise NotFound("This page needs an extra: pip install 'flask-aj[metrics]'.")
-    api = current_api()
+    api = asked.api
     try:
         reading = api.figures.read(api.settings.queues)
     except StoreUnavailable:
         reading = None
-    encode, media_type = choose_encoder(request.headers.get("Accept", ""))
+    encode, media_type = choose_encoder(asked.request.headers.get("Accept", ""))
     registry = CollectorRegistry()
     registry.register(Exposition(reading, api.task_names))
     return uncached(Response(encode(registry), content_type=media_type))

@@ -19,7 +19,20 @@ STOREYS = (
     ),
     ("rooms", ("store", "egress", "registry", "progress", "tasks", "processes", "waiting", "webhook")),
     ("verbs", ("submit", "execute", "deliver", "cancel")),
-    ("doors", ("problems", "openapi", "answers", "views", "views_control", "views_docs", "views_metrics", "blueprint")),
+    (
+        "doors",
+        (
+            "problems",
+            "openapi",
+            "answers",
+            "views",
+            "views_control",
+            "views_docs",
+            "views_metrics",
+            "blueprint",
+            "short_cut",
+        ),
+    ),
     ("assembly", ("app", "api", "local", "worker", "cli", "__main__")),
 )
 LEVEL = {name: level for level, (_, names) in enumerate(STOREYS) for name in names}
@@ -27,7 +40,7 @@ LEVEL = {name: level for level, (_, names) in enumerate(STOREYS) for name in nam
 # Which of our packages may name which library.
 CONFINED = {
     "flask": (
-        *("aj.blueprint", "aj.answers", "aj.views", "aj.problems", "aj.app", "hooksink", "bench.peers"),
+        *("aj.blueprint", "aj.answers", "aj.views", "aj.problems", "aj.app", "aj.short_cut", "hooksink", "bench.peers"),
         *("aj.local.web", "aj.local.gunicorn_worker"),
     ),
     "gunicorn": ("aj.local.gunicorn_worker", "aj.local.gunicorn_logs", "hooksink.__main__"),
