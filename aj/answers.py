@@ -10,6 +10,7 @@ from typing import Any
 from flask import Request, Response
 from werkzeug.datastructures import Headers
 from werkzeug.exceptions import PreconditionFailed
+from werkzeug.http import unquote_etag
 
 from aj import clock
 from aj.cancel import Cancel
@@ -57,6 +58,15 @@ class Asked:
     caller: str
 
 
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a route answers: status, header fields in their order, body. Who sends it adds the length."""
+
+    status: int
+    fields: dict[str, str]
+    body: bytes
+
+
 def found_job(asked: Asked, job_id: str) -> Found:
     """The job, or the problem that says what is known of its id."""
     if not is_job_id(job_id):
@@ -78,17 +88,17 @@ def known_job(asked: Asked, found: Found) -> Found:
     return found
 
 
-def document(asked: Asked, found: Found, more: Mapping[str, str] = MappingProxyType({})) -> Response:
+def document(asked: Asked, found: Found, more: Mapping[str, str] = MappingProxyType({})) -> Reply:
     """The job as it stands; `more` are further header fields."""
     job, outlook = found.job, found.outlook
     assert job is not None
     if job.status.is_final:
         shown = job.document()
-        return json_answer(shown, 200, {"Cache-Control": "no-cache", "ETag": f'"{digest(shown)}"', **more})
+        return json_reply(shown, 200, {"Cache-Control": "no-cache", "ETag": f'"{digest(shown)}"', **more})
     # Weak while the job is active, since the estimates in its document move and the tag does not.
     headers = {"Cache-Control": "no-cache", "ETag": f'W/"{job.etag()}"', **more}
     headers["Retry-After"] = retry_after(asked, outlook, job.result_ttl_s)
-    return json_answer(job.document(outlook.position, outlook.eta_s), 200, headers)
+    return json_reply(job.document(outlook.position, outlook.eta_s), 200, headers)
 
 
 def retry_after(asked: Asked, outlook: Outlook, result_ttl_s: int | None) -> str:
@@ -97,41 +107,40 @@ def retry_after(asked: Asked, outlook: Outlook, result_ttl_s: int | None) -> str
     return str(outlook.retry_after_s(most_late_s=readable_s / 2))
 
 
-def conditional(asked: Asked, answer: Response) -> Response:
-    """The answer, or that the caller has it already. Source: RFC 9110 section 13."""
+def conditional(asked: Asked, reply: Reply) -> Reply:
+    """The reply, or that the caller has it already. Source: RFC 9110 section 13."""
     request = asked.request
     if not any(name in request.environ for name in CONDITIONS):
-        return answer
-    etag, is_weak = answer.get_etag()
-    assert etag is not None
+        return reply
+    etag, is_weak = unquote_etag(reply.fields["ETag"])
     matches = not is_weak and request.if_match.contains(etag)
     if request.headers.get("If-Match", "*").strip() != "*" and not matches:
         raise PreconditionFailed("What is there is not what If-Match names.")
-    if request.if_none_match.contains_weak(etag):
-        answer.status_code = 304
-        answer.set_data(b"")
-        answer.headers.pop("Content-Length", None)
-    return answer
+    return Reply(304, reply.fields, b"") if request.if_none_match.contains_weak(etag) else reply
 
 
 class Answer(Response):
-    """A response whose fields are as they are to be sent.
+    """A reply as Flask's response, whose fields are as they are to be sent.
 
     Werkzeug's own looks once more at each, and takes a Location apart in case it holds what no URI may: 8 % of what a
     submission costs a process. What it does for an answer without a body stays.
     """
 
+    default_mimetype = None
+
+    def __init__(self, reply: Reply) -> None:
+        super().__init__(reply.body, reply.status, reply.fields)
+
     def get_wsgi_headers(self, environ: Any) -> Headers:
         return self.headers if self.content_length else super().get_wsgi_headers(environ)
 
 
-def uncached(answer: Response) -> Response:
-    answer.headers.update(UNCACHED)
-    return answer
+def uncached(reply: Reply) -> Reply:
+    return Reply(reply.status, {**reply.fields, **UNCACHED}, reply.body)
 
 
-def json_answer(document: bytes, status: int, headers: Mapping[str, str] | None = None) -> Response:
-    return Answer(document, status, {"Content-Type": "application/json", **(headers or {})})
+def json_reply(document: bytes, status: int, fields: Mapping[str, str] = MappingProxyType({})) -> Reply:
+    return Reply(status, {"Content-Type": "application/json", **fields}, document)
 
 
 def job_url(asked: Asked, job_id: str) -> str:

@@ -17,7 +17,7 @@ from werkzeug.urls import iri_to_uri
 
 from aj import views, views_control, views_docs, views_metrics
 from aj.access import caller_of
-from aj.answers import EXTENSION, Api, Asked
+from aj.answers import EXTENSION, Answer, Api, Asked, Reply
 from aj.cancel import Cancel
 from aj.egress import Egress
 from aj.errors import Problem, SettingsError
@@ -143,8 +143,8 @@ def _recognise_caller() -> None:
     g.asked = Asked(api, request._get_current_object(), caller)  # type: ignore[attr-defined]
 
 
-def _answer(view: Callable[..., Response], **names: Any) -> Response:
-    return view(g.asked, **names)
+def _answer(view: Callable[..., Reply], **names: Any) -> Response:
+    return Answer(view(g.asked, **names))
 
 
 def _complete_options(answer: Response) -> Response:

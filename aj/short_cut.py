@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 import flask.app
 from blinker import Signal
-from flask import Flask, Request, Response, signals
+from flask import Flask, Request, signals
 
 from aj.access import caller_of
-from aj.answers import EXTENSION, Api, Asked
+from aj.answers import EXTENSION, Answer, Api, Asked
 from aj.job import is_job_id
 from aj.problems import failure
 from aj.views import job_status, submit_job
@@ -27,7 +27,7 @@ from aj.views import job_status, submit_job
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
-JOBS = "/jobs"
+JOBS, USUAL = "/jobs", {200: "200 OK", 202: "202 ACCEPTED"}
 # Of other hosts some are refused by Flask, before it looks at anything else.
 _PLAIN_HOST = re.compile(r"[0-9A-Za-z-]{1,50}(?:\.[0-9A-Za-z-]{1,50})*(?::[0-9]{1,5})?")
 # What monitors replace, to see each request.
@@ -60,7 +60,7 @@ class ShortCut:
         is_ours = path == JOBS if method == "POST" else is_job_id(job_id)
         if not is_ours or "HTTP_UPGRADE" in environ or not _PLAIN_HOST.fullmatch(environ.get("HTTP_HOST", "")):
             return self.through_flask(environ, start_response)
-        return _answer(self._api, Request(environ), job_id)(environ, start_response)
+        return _answer(self._api, Request(environ), job_id, start_response)
 
     def _found_open(self) -> Api | None:
         """What the views work with, where Flask would do nothing but call them."""
@@ -70,15 +70,21 @@ class ShortCut:
         return api if is_untouched and not has_listener else None
 
 
-def _answer(api: Api, request: Request, job_id: str) -> Response:
+def _answer(api: Api, request: Request, job_id: str, start_response: StartResponse) -> Iterable[bytes]:
     try:
         asked = Asked(api, request, caller_of(request.headers.get("Authorization"), api.settings.api_keys))
-        return job_status(asked, job_id) if job_id else submit_job(asked)
+        reply = job_status(asked, job_id) if job_id else submit_job(asked)
     except Exception as error:
         why, answer = failure(error, request, job_id)
         if not job_id:
             api.figures.count_refused(why)
-        return answer
+        return answer(request.environ, start_response)
+    line = USUAL.get(reply.status)
+    if line is None:
+        return Answer(reply)(request.environ, start_response)
+    # What the response would come to, which costs as much to make as to find the job.
+    start_response(line, [*reply.fields.items(), ("Content-Length", str(len(reply.body)))])
+    return () if request.method == "HEAD" else (reply.body,)
 
 
 def _is_flasks_own(kind: type[Flask]) -> bool:

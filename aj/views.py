@@ -1,7 +1,7 @@
-"""The routes of a submission: a request becomes values, one verb is called, its answer becomes a response.
+"""The routes of a submission: a request becomes values, one verb is called, its answer becomes a reply.
 
-What they work with comes with the request; they need nothing else of Flask than its requests and responses, so that
-`short_cut` can call them too. Nothing is decided here.
+What they work with comes with the request; they need nothing else of Flask than its requests, so that `short_cut`
+can call them too. Nothing is decided here.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from functools import partial
 from io import BytesIO
 from typing import Any
 
-from flask import Request, Response
+from flask import Request
 
-from aj.answers import UNCACHED, Asked, conditional, document, found_job, job_url, json_answer, retry_after
+from aj.answers import UNCACHED, Asked, Reply, conditional, document, found_job, job_url, json_reply, retry_after
 from aj.body import parse_object, read_body
 from aj.errors import NotPossible, StillActive, StoreUnavailable, UnsupportedMedia
 from aj.headers import TRACE_HEADER, idempotency_key, preferred_wait_s, traceparent
@@ -23,7 +23,7 @@ from aj.store import Found
 from aj.waiting import LONGEST_WAIT_S
 
 
-def submit_job(asked: Asked) -> Response:
+def submit_job(asked: Asked) -> Reply:
     api, request, fields = asked.api, asked.request, asked.request.headers
     if request.mimetype != "application/json" and fields.get("Content-Type", "").strip():
         raise UnsupportedMedia(f"The Content-Type is {request.content_type!r}; send application/json.")
@@ -42,12 +42,12 @@ def submit_job(asked: Asked) -> Response:
     if accepted.replayed:
         more["Idempotent-Replayed"] = "true"
     if found is not None and found.job is not None and found.job.status.is_final:
-        answer = document(asked, found, headers | more)
+        reply = document(asked, found, headers | more)
     else:
         outlook = accepted.outlook if found is None else found.outlook
         headers |= {"Retry-After": retry_after(asked, outlook, accepted.result_ttl_s), **UNCACHED, **more}
-        answer = json_answer(to_json({"job_id": accepted.job_id, "status": "queued"}), 202, headers)
-    return _preferred(answer, found, wait_s)
+        reply = json_reply(to_json({"job_id": accepted.job_id, "status": "queued"}), 202, headers)
+    return _preferred(reply, found, wait_s)
 
 
 def _unread_environ(request: Request) -> Mapping[str, Any]:
@@ -60,20 +60,20 @@ def _unread_environ(request: Request) -> Mapping[str, Any]:
     return {**request.environ, "wsgi.input": BytesIO(request.get_data())}
 
 
-def job_status(asked: Asked, job_id: str) -> Response:
+def job_status(asked: Asked, job_id: str) -> Reply:
     request, found = asked.request, found_job(asked, job_id)
-    answer = conditional(asked, document(asked, found))
+    reply = conditional(asked, document(asked, found))
     if found.job is None or found.job.status.is_final:
-        return _preferred(answer, found, _wait_s(request))
+        return _preferred(reply, found, _wait_s(request))
     known = request.headers.get("If-None-Match")
-    if answer.status_code != 304 and known is not None:
-        return _preferred(answer, found, _wait_s(request))
+    if reply.status != 304 and known is not None:
+        return _preferred(reply, found, _wait_s(request))
     tags = request.if_none_match
     waited, wait_s = _waited(asked, job_id, None if known is None else lambda job: not tags.contains_weak(job.etag()))
-    return _preferred(answer if waited is None else conditional(asked, document(asked, waited)), waited, wait_s)
+    return _preferred(reply if waited is None else conditional(asked, document(asked, waited)), waited, wait_s)
 
 
-def job_result(asked: Asked, job_id: str) -> Response:
+def job_result(asked: Asked, job_id: str) -> Reply:
     """The bare value of a job that succeeded."""
     job = found_job(asked, job_id).job
     if job is None or not job.status.is_final:
@@ -81,7 +81,7 @@ def job_result(asked: Asked, job_id: str) -> Response:
     if job.status is not Status.SUCCEEDED or job.outcome is None:
         raise NotPossible("The job failed and has no result; its status says why.")
     headers = {"Cache-Control": "no-cache", "ETag": f'"{digest(job.outcome)}"'}
-    return conditional(asked, json_answer(job.outcome, 200, headers))
+    return conditional(asked, json_reply(job.outcome, 200, headers))
 
 
 def _wait_s(request: Request) -> int | None:
@@ -109,10 +109,9 @@ def _has_hung_up(request: Request) -> bool:
         return True
 
 
-def _preferred(answer: Response, found: Found | None, wait_s: int | None) -> Response:
+def _preferred(reply: Reply, found: Found | None, wait_s: int | None) -> Reply:
     """Says that the answer depends on the preference, and whether it was honoured."""
-    if wait_s is not None:
-        answer.vary.add("Prefer")
-        if found is not None or wait_s == 0:
-            answer.headers["Preference-Applied"] = f"wait={wait_s}"
-    return answer
+    if wait_s is None:
+        return reply
+    applied = {"Preference-Applied": f"wait={wait_s}"} if found is not None or wait_s == 0 else {}
+    return Reply(reply.status, {**reply.fields, "Vary": "Prefer", **applied}, reply.body)
