@@ -13,6 +13,7 @@ from io import BytesIO
 from typing import Any
 
 from flask import Request
+from werkzeug.datastructures import ETags
 
 from aj.answers import UNCACHED, Asked, Reply, conditional, document, found_job, job_url, json_reply, retry_after
 from aj.body import parse_object, read_body
@@ -68,8 +69,8 @@ def job_status(asked: Asked, job_id: str) -> Reply:
     known = request.headers.get("If-None-Match")
     if reply.status != 304 and known is not None:
         return _preferred(reply, found, _wait_s(request))
-    tags = request.if_none_match
-    waited, wait_s = _waited(asked, job_id, None if known is None else lambda job: not tags.contains_weak(job.etag()))
+    is_news = None if known is None else partial(_is_news, request.if_none_match)
+    waited, wait_s = _waited(asked, job_id, is_news)
     return _preferred(reply if waited is None else conditional(asked, document(asked, waited)), waited, wait_s)
 
 
@@ -82,6 +83,10 @@ def job_result(asked: Asked, job_id: str) -> Reply:
         raise NotPossible("The job failed and has no result; its status says why.")
     headers = {"Cache-Control": "no-cache", "ETag": f'"{digest(job.outcome)}"'}
     return conditional(asked, json_reply(job.outcome, 200, headers))
+
+
+def _is_news(tags: ETags, job: Job) -> bool:
+    return not tags.contains_weak(job.etag())
 
 
 def _wait_s(request: Request) -> int | None:
