@@ -41,6 +41,7 @@ CONFINED = {
     "pydantic_core": ("aj.registry",),
     "prometheus_client": ("aj.views_metrics",),
     "http_sf": ("aj.headers",),
+    "click": ("aj.cli.", "aj.check"),
     "time": ("aj.clock",),
     "datetime": ("aj.clock", "aj.egress", "bench.sections.webhooks"),
 }
@@ -50,6 +51,7 @@ EDGES = (
     "aj.worker.fleet",
     "aj.worker.child",
     "aj.local",
+    "aj.cli.terminal",
     "hooksink",
     "wsgi",
     "bench.__main__",
