@@ -75,7 +75,7 @@ def with_api(command: Command) -> Command:
 
 
 class Seconds(click.ParamType):
-    """A number of seconds, not negative and not infinite."""
+    """A number of seconds, more than 0 and not infinite."""
 
     name = "SECONDS"
 
@@ -84,7 +84,7 @@ class Seconds(click.ParamType):
             seconds = float(value)
         except ValueError:
             seconds = math.nan
-        if not 0 <= seconds < 1e9:
+        if not 0 < seconds < 1e9:
             self.fail(f"{value!r} is no number of seconds", param, ctx)
         return seconds
 

@@ -7,9 +7,9 @@ from typing import Any
 from aj.cli.exits import Exit
 from aj.cli.terminal import say_json, talk
 from aj.cli.text import plain
-from aj.client import ApiError, ClientError, JobGone, JobTimeout, JobUnknown
+from aj.client import ApiError, ClientError, JobGone, JobTimeout, JobUnknown, NotUnderstood, Unreachable
 
-RETRYABLE = 429
+TOO_MANY = 429
 SERVERS_FAULT = 500
 
 
@@ -19,32 +19,35 @@ def exit_of(error: ClientError) -> Exit:
         return Exit.NO_SUCH_JOB
     if isinstance(error, JobTimeout):
         return Exit.NOT_ENDED
-    if isinstance(error, ApiError) and RETRYABLE != error.status < SERVERS_FAULT:
-        return Exit.REFUSED
-    return Exit.NO_ANSWER
+    if isinstance(error, NotUnderstood | Unreachable):
+        return Exit.NO_ANSWER
+    if isinstance(error, ApiError):
+        return Exit.NO_ANSWER if error.status == TOO_MANY or error.status >= SERVERS_FAULT else Exit.REFUSED
+    return Exit.USAGE
 
 
 def tell_error(error: ClientError, as_json: bool) -> Exit:
     """Tells of `error` on standard error, in JSON on standard output too, and gives the exit code."""
-    code = exit_of(error)
     if isinstance(error, JobTimeout):
-        if as_json:
-            say_json(error.job.document)
-        talk(f"aj: the job has not ended in time; it goes on: {plain(error.job.url)}")
-        return code
-    talk(f"aj: {plain(str(error))}")
-    if isinstance(error, ApiError):
-        for field in error.errors or ():
-            talk(f"  {plain(str(field.get('pointer', '')))}: {plain(str(field.get('detail', '')))}")
+        talk(f"aj: the job has not ended in time; it goes on: aj wait {plain(error.job.url)}")
+    elif isinstance(error, ApiError):
+        talk(f"aj: {error.status}: {plain(error.detail)}")
+        for field in error.errors:
+            talk(f"  {_text(field.get('pointer'))} {_text(field.get('detail'))}")
+    else:
+        talk(f"aj: {plain(str(error))}")
     if as_json:
-        say_json({"error": _problem(error)})
-    return code
+        say_json(error.job.document if isinstance(error, JobTimeout) else {"error": _problem(error)})
+    return exit_of(error)
 
 
 def _problem(error: ClientError) -> dict[str, Any]:
-    if isinstance(error, ApiError) and error.problem:
-        return dict(error.problem)
-    made: dict[str, Any] = {"type": "unreachable", "detail": str(error)}
+    """The problem as the API told it, else one of the same form."""
     if isinstance(error, ApiError):
-        made |= {"type": "about:blank", "status": error.status}
-    return made
+        return {"type": error.type, "status": error.status, "detail": error.detail, **error.problem}
+    kind = "unreachable" if isinstance(error, Unreachable) else "not-usable"
+    return {"type": kind, "detail": str(error)}
+
+
+def _text(value: object) -> str:
+    return plain(value) if isinstance(value, str) else ""

@@ -24,6 +24,8 @@ def follow(job: Job, timeout_s: float | None, screen: Screen) -> Job:
     Raises: ClientError: as `Job.wait` does.
     """
     with Follower(screen) as follower:
+        if job.status:
+            follower.saw(job)
         return job.wait(timeout_s, follower.saw)
 
 
