@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 
 import pytest
 
@@ -19,7 +20,13 @@ STOREYS = (
     ),
     ("rooms", ("store", "egress", "registry", "progress", "tasks", "processes", "waiting", "webhook")),
     ("verbs", ("submit", "execute", "deliver", "cancel")),
-    ("doors", ("problems", "openapi", "answers", "views", "views_control", "views_docs", "views_metrics", "blueprint")),
+    (
+        "doors",
+        (
+            *("problems", "openapi", "answers", "views", "views_control", "views_docs", "views_metrics", "blueprint"),
+            "client",
+        ),
+    ),
     ("assembly", ("app", "api", "local", "worker", "cli", "__main__")),
 )
 LEVEL = {name: level for level, (_, names) in enumerate(STOREYS) for name in names}
@@ -35,7 +42,7 @@ CONFINED = {
     "redis": ("aj.store", "aj.worker.rq_worker", "aj.worker.loop", "bench.store", "bench.peers"),
     "rq": ("aj.store", "aj.worker.rq_worker", "aj.worker.loop", "bench.peers"),
     "celery": ("bench.peers.celery_app",),
-    "requests": ("aj.egress",),
+    "requests": ("aj.egress", "aj.client"),
     "urllib3": ("aj.egress",),
     "pydantic": ("aj.registry", "aj.tasks"),
     "pydantic_core": ("aj.registry",),
@@ -107,6 +114,15 @@ def test_no_import_cycle() -> None:
         for name in ready:
             del waiting[name]
     assert sorted(waiting) == []
+
+
+def test_the_client_knows_only_words_and_requests() -> None:
+    """It works against any server that keeps the contract, where nothing of a server is installed."""
+    of_client = {name: each for name, each in modules().items() if name.startswith("aj.client")}
+    ours = {_room(other.name) for each in of_client.values() for other in _ours(each) if _room(other.name)}
+    assert ours <= {"client", "errors", "clock", "signature", "version"}
+    libraries = {each.split(".")[0] for module in of_client.values() for each in module.imports}
+    assert libraries - sys.stdlib_module_names == {"aj", "requests"}
 
 
 def test_nothing_leans_on_the_bench() -> None:
