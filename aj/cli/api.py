@@ -16,7 +16,7 @@ from aj.cli.ends import tell_error
 from aj.client import Client, ClientError, Job
 
 DEFAULT_URL = "http://127.0.0.1:8140"
-PATIENCE_S = 30.0
+PATIENCE_S = 30
 Command = Callable[..., int]
 
 _KEY = re.compile(r"[!-~]{1,500}")
@@ -74,19 +74,17 @@ def with_api(command: Command) -> Command:
     return called
 
 
-class Seconds(click.ParamType):
-    """A number of seconds, more than 0 and not infinite."""
-
-    name = "SECONDS"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        try:
-            seconds = float(value)
-        except ValueError:
-            seconds = math.nan
-        if not 0 < seconds < 1e9:
-            self.fail(f"{value!r} is no number of seconds", param, ctx)
-        return seconds
+def seconds(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
+    """The callback of an option that takes a number of seconds, more than 0 and not infinite."""
+    if value is None:
+        return None
+    try:
+        number = float(value)
+    except ValueError:
+        number = math.nan
+    if not 0 < number < 1e9:
+        raise click.BadParameter(f"{value!r} is no number of seconds")
+    return number
 
 
 def _checked_url(ctx: click.Context, param: click.Parameter, value: str) -> str:
@@ -132,8 +130,9 @@ _OPTIONS = (
     click.option(
         "--patience",
         "patience_s",
-        type=Seconds(),
-        default=PATIENCE_S,
+        metavar="SECONDS",
+        callback=seconds,
+        default=str(PATIENCE_S),
         show_default=True,
         help="How long one call may take, with all its tries, while the API does not answer.",
     ),

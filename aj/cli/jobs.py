@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from aj.cli.api import Api, Seconds, with_api
+from aj.cli.api import Api, seconds, with_api
 from aj.cli.complete import job_names, task_names
 from aj.cli.exits import Exit
 from aj.cli.follow import follow
@@ -52,7 +52,9 @@ def status(api: Api, named: str) -> int:
 
 @click.command
 @_job
-@click.option("--timeout", "timeout_s", type=Seconds(), help="How long to wait; for ever where not given.")
+@click.option(
+    "--timeout", "timeout_s", metavar="SECONDS", callback=seconds, help="How long to wait; for ever where not given."
+)
 @with_api
 def wait(api: Api, named: str, timeout_s: float | None) -> int:
     """Wait for the end of a job, and print its result as JSON.

@@ -16,20 +16,26 @@ from aj.version import __version__
 
 # Name: where the command is (`module:object`), and what `aj --help` says of it without loading it.
 COMMANDS = {
-    "submit": ("aj.cli.submit:submit", "Submit a job, and wait for its result with --wait."),
+    "submit": ("aj.cli.submit:submit", "Submit a job, and print its URL; with --wait, its result as JSON."),
     "status": ("aj.cli.jobs:status", "Show how a job stands."),
-    "wait": ("aj.cli.jobs:wait", "Wait for the end of a job, and print its result."),
-    "cancel": ("aj.cli.jobs:cancel", "Cancel a job."),
-    "list": ("aj.cli.jobs:list_jobs", "List jobs, newest first."),
+    "wait": ("aj.cli.jobs:wait", "Wait for the end of a job, and print its result as JSON."),
+    "cancel": ("aj.cli.jobs:cancel", "Cancel a job: one that waits never runs, one that runs is stopped."),
+    "list": ("aj.cli.jobs:list_jobs", "List jobs, newest first, without their results."),
     "deliveries": ("aj.cli.jobs:deliveries", "Show each attempt to bring a job's webhook."),
-    "redeliver": ("aj.cli.jobs:redeliver", "Send a job's webhook again."),
-    "up": ("aj.cli.processes:up", "Start the API, a worker, the receiver and a store, and stay."),
+    "redeliver": ("aj.cli.jobs:redeliver", "Send a job's webhook again, with the same webhook-id and bytes."),
+    "up": ("aj.cli.processes:up", "Start the API, a worker, the receiver and a store of their own, and stay."),
     "demo": ("aj.cli.processes:demo", "Play one job from its submission to its webhook, and stop."),
     "worker": ("aj.cli.processes:worker", "Run jobs and deliver webhooks."),
     "key": ("aj.cli.secrets:key", "Make API keys."),
     "secret": ("aj.cli.secrets:secret", "Make secrets that sign webhooks."),
-    "check": ("aj.check.command:check", "Play the contract against any API, and print what holds."),
-    "completion": ("aj.cli.complete:completion", "Print what makes a shell complete commands, options and jobs."),
+    "check": (
+        "aj.check.command:check",
+        "Play the contract against the asynchronous HTTP API at URL, and say what holds.",
+    ),
+    "completion": (
+        "aj.cli.complete:completion",
+        "Print what makes a shell complete commands, options, tasks and jobs.",
+    ),
 }
 
 
@@ -58,9 +64,8 @@ def aj() -> None:
 
     A JOB is named by its id or its URL. The API is at AJ_URL, or --url; AJ_API_KEY is the key to show there.
 
-    \b
-    Exit codes: 0 done, 1 the job failed, 2 usage, 3 refused by the API, 4 no such job (any more),
-    5 not ended in time, 6 no usable answer (trying again later may help), 130 interrupted.
+    Exit codes: 0 done, 1 the job failed, 2 usage, 3 refused by the API, 4 no such job (any more), 5 not ended in
+    time, 6 no usable answer (trying again later may help), 130 interrupted.
     """
 
 
@@ -73,8 +78,9 @@ def run(arguments: Sequence[str] | None) -> int:
         code = aj.main(None if arguments is None else list(arguments), prog_name="aj", standalone_mode=False)
         return int(code or 0)
     except click.UsageError as error:
-        where = error.ctx.command_path if error.ctx else "aj"
-        terminal.talk(f"aj: {error.format_message()} ({where} --help says more)")
+        message, where = error.format_message(), error.ctx.command_path if error.ctx else "aj"
+        is_help = "\n" in message  # a group that was called without a command
+        terminal.talk(message if is_help else f"aj: {message} ({where} --help says more)")
         return Exit.USAGE
     except click.ClickException as error:
         terminal.talk(f"aj: {error.format_message()}")

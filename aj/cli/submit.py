@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from aj.cli.api import Api, Seconds, with_api
+from aj.cli.api import Api, seconds, with_api
 from aj.cli.complete import task_names
 from aj.cli.exits import Exit
 from aj.cli.jobs import wait_for
@@ -26,7 +26,13 @@ from aj.cli.values import body_of, members
 )
 @click.option("--key", help="The Idempotency-Key: the same key again is the same job. One is made where none is given.")
 @click.option("--wait", is_flag=True, help="Wait for the end, and print the result.")
-@click.option("--timeout", "timeout_s", type=Seconds(), help="With --wait: how long to wait; for ever where not given.")
+@click.option(
+    "--timeout",
+    "timeout_s",
+    metavar="SECONDS",
+    callback=seconds,
+    help="With --wait: how long to wait; for ever where not given.",
+)
 @with_api
 def submit(api: Api, **given: Any) -> int:
     """Submit a job, and print its URL; with --wait, its result as JSON.

@@ -87,6 +87,8 @@ class CommandLine:
             stdout=theirs,
             stderr=theirs,
             start_new_session=True,
+            # The terminal is the process's own, so that its Ctrl-C goes there.
+            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # noqa: PLW1509 - one call of the kernel
         )
         os.close(theirs)
         os.set_blocking(ours, False)
