@@ -96,8 +96,7 @@ def failure(document: Mapping[str, Any]) -> str:
     if not isinstance(error, Mapping):
         return "the server does not say why"
     kind, title, detail = (_text(error.get(name)) for name in ("type", "title", "detail"))
-    words = ". ".join(part.rstrip(".") for part in (title, detail) if part)
-    return ": ".join(part for part in (kind, words) if part)
+    return ": ".join(part for part in (kind, detail or title) if part)
 
 
 LIST_HEAD = f"{'job':<36}  {'status':<9}  {'created':<24}  task"

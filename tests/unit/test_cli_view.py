@@ -125,7 +125,8 @@ def test_a_job_is_shown_a_line_for_each_thing_that_is_known() -> None:
 def test_a_failure_is_told_on_one_line() -> None:
     """Its type, by which scripts know it, and the words for people."""
     error = {"type": "task-failed", "title": "The task raised an exception.", "detail": "ValueError"}
-    assert failure({"error": error}) == "task-failed: The task raised an exception. ValueError"
+    assert failure({"error": error}) == "task-failed: ValueError"
+    assert failure({"error": {"type": "lost", "title": "The worker died."}}) == "lost: The worker died."
 
 
 def test_an_attempt_is_told_with_its_time_and_its_answer() -> None:
