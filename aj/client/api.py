@@ -12,8 +12,9 @@ from uuid import uuid4
 import requests
 
 from aj.client.address import Base
+from aj.client.call import Call
 from aj.client.errors import ClientError, NotUnderstood, Unreachable
-from aj.client.exchange import Call, Exchange
+from aj.client.exchange import Exchange
 from aj.client.job import Job
 from aj.client.pacing import Deadline
 from aj.client.transport import Transport, checked, json_object

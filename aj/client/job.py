@@ -10,8 +10,8 @@ from typing import Any, Self
 
 from aj import clock
 from aj.client.address import job_id
+from aj.client.call import Answer, Call
 from aj.client.errors import NO_TYPE, ClientError, NotUnderstood, Unreachable
-from aj.client.exchange import Answer, Call
 from aj.client.pacing import Deadline, pause
 from aj.client.transport import Transport, checked, json_object
 
