@@ -48,7 +48,10 @@ class Base:
         """
         if not _PLAIN.fullmatch(named):
             raise ClientError(f"{named[:80]!r} is no address")
-        url = urljoin(asked, named).partition("#")[0]
+        try:
+            url = urljoin(asked, named).partition("#")[0]
+        except ValueError:
+            raise ClientError(f"{named[:80]!r} is no address") from None
         if _origin(url) != self._origin:
             raise ClientError(f"{_shown(url)} is not at {_shown(self.url)}; nothing is asked there")
         return url

@@ -12,9 +12,10 @@ from uuid import uuid4
 import requests
 
 from aj.client.address import Base
+from aj.client.call import Call
 from aj.client.errors import ClientError, NotUnderstood, Unreachable
-from aj.client.exchange import Call, Exchange
-from aj.client.job import Job
+from aj.client.exchange import Exchange
+from aj.client.job import Job, job_document
 from aj.client.pacing import Deadline
 from aj.client.transport import Transport, checked, json_object
 
@@ -124,9 +125,10 @@ class Client:
             if not isinstance(documents, list):
                 raise NotUnderstood(answer.status, {}, "an answer without jobs")
             for document in documents:
-                if not isinstance(document, dict) or not isinstance(document.get("job_id"), str):
+                named = job_document(answer, document).get("job_id")
+                if not isinstance(named, str):
                     raise NotUnderstood(answer.status, {}, "a job without an id")
-                yield Job(self._transport, self._transport.base.job(document["job_id"]), document)
+                yield Job(self._transport, self._transport.base.job(named), document)
             url = None if answer.next_url is None else self._transport.location(answer, answer.next_url)
 
     def tasks(self) -> list[dict[str, Any]]:

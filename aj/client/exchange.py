@@ -8,81 +8,24 @@ Nothing is tried again here, no redirect is followed, and no password is taken f
 
 from __future__ import annotations
 
-import contextlib
-import contextvars
 import http.client
 import json
 import os
-import socket
-import threading
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any
+import ssl
+from collections.abc import Iterator
 
 import requests
-import requests.adapters
+import requests.auth
 
 from aj import clock
-from aj.client.pacing import Deadline, retry_after_s
-from aj.version import __version__
+from aj.client.attempt import make_session, within
+from aj.client.call import Answer, Call, NoAnswer
+from aj.client.pacing import Deadline
 
-USER_AGENT = f"aj-client/{__version__}"
 # One attempt waits so long for a sign of life, in seconds, and that much longer than it asked to be held.
 SILENCE_S = 10.0
-CONNECTIONS = 32
 _BODILESS = (204, 304)
-_current: contextvars.ContextVar[_Attempt | None] = contextvars.ContextVar("aj_client_attempt", default=None)
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """A request. Where `hold_s` is not None, the server is asked to hold it for so long.
-
-    `is_idempotent` says whether twice is as good as once.
-    """
-
-    method: str
-    url: str
-    body: bytes | None = None
-    fields: Mapping[str, str] = field(default_factory=dict)
-    hold_s: int | None = None
-    is_idempotent: bool = True
-
-    def at_once(self) -> Call:
-        """The same, without asking to be held."""
-        return replace(self, hold_s=None)
-
-    def headers(self) -> dict[str, str]:
-        headers = {"User-Agent": USER_AGENT, "Accept": "application/json", **self.fields}
-        if self.body is not None:
-            headers["Content-Type"] = "application/json"
-        if self.hold_s is not None:
-            headers["Prefer"] = f"wait={self.hold_s}"
-        return headers
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """A whole answer to `call`, which took `took_s`. `fields` finds names in any case."""
-
-    call: Call
-    status: int
-    fields: Mapping[str, str]
-    body: bytes
-    next_url: str | None
-    took_s: float
-
-    @property
-    def retry_after_s(self) -> float | None:
-        return retry_after_s(self.fields)
-
-
-class NoAnswer(Exception):  # it never reaches a user
-    """An attempt brought no answer. `may_heal` says whether another one might."""
-
-    def __init__(self, text: str, *, may_heal: bool = True) -> None:
-        super().__init__(text)
-        self.may_heal = may_heal
+_NO_PROXIES = {"http": None, "https": None, "all": None}
 
 
 class Exchange:
@@ -91,26 +34,21 @@ class Exchange:
     def __init__(self, api_key: str | None, session: requests.Session | None, *, is_loopback: bool) -> None:
         self._auth = _Auth(api_key)
         self._has_key, self._theirs, self._is_loopback = api_key is not None, session, is_loopback
-        self._ours = (os.getpid(), _session())
+        self._ours = (os.getpid(), make_session())
 
     def ask(self, call: Call, deadline: Deadline) -> Answer:
-        """One attempt. Raises: NoAnswer; whatever a session of the caller's raises."""
+        """One attempt. Raises: NoAnswer."""
         left_s = deadline.left_s()
         if left_s <= 0:
             raise NoAnswer("there was no time left")
-        attempt = _Attempt(call, left_s)
-        context = contextvars.copy_context()
-        threading.Thread(target=context.run, args=(attempt.run, self), name="aj-client", daemon=True).start()
-        try:
-            if not attempt.ended.wait(min(left_s, threading.TIMEOUT_MAX)):
-                raise NoAnswer("no whole answer came in time")
-        finally:
-            attempt.leave()
-        return attempt.outcome()
+        answer = within(left_s, lambda: self._sent(call, left_s))
+        if answer is None:
+            raise NoAnswer("no whole answer came in time")
+        return answer
 
-    def send(self, call: Call, left_s: float) -> Answer:
+    def _sent(self, call: Call, left_s: float) -> Answer:
         """Sends in this thread; `left_s` bounds each wait, not all of them. Raises: NoAnswer."""
-        session = self._session()
+        session, is_ours = self._session(), self._theirs is None
         begun_s = clock.monotonic_s()
         try:
             response = session.request(
@@ -123,12 +61,13 @@ class Exchange:
                 timeout=(min(left_s, SILENCE_S), min(left_s, SILENCE_S + (call.hold_s or 0))),
                 allow_redirects=False,
                 # An address of this machine is not asked for at a proxy.
-                proxies={"http": None, "https": None, "all": None} if self._is_loopback else None,  # type: ignore[dict-item]
+                proxies=_NO_PROXIES.copy() if is_ours and self._is_loopback else None,  # type: ignore[arg-type]
             )
-        except (requests.RequestException, OSError, http.client.HTTPException) as error:
-            # What is a ValueError too is wrong in the request itself.
-            raise NoAnswer(_reason(error), may_heal=not isinstance(error, ValueError)) from error
-        _check_whole(response)
+            _check_whole(response)
+        except NoAnswer:
+            raise
+        except Exception as error:  # the bytes of an answer pass through many parsers, which raise many things
+            raise _no_answer(error) from error
         took_s = clock.monotonic_s() - begun_s
         next_url = response.links.get("next", {}).get("url")
         return Answer(call, response.status_code, response.headers, response.content, next_url, took_s)
@@ -142,51 +81,9 @@ class Exchange:
             return self._theirs
         pid, session = self._ours
         if pid != os.getpid():  # a fork: its connections, and perhaps its locks, are the parent's
-            session = _session()
+            session = make_session()
             self._ours = (os.getpid(), session)
         return session
-
-
-class _Attempt:
-    """What goes on in the thread of one attempt, and how whoever waits for it leaves it."""
-
-    def __init__(self, call: Call, left_s: float) -> None:
-        self._call, self._left_s = call, left_s
-        self._answer: Answer | None = None
-        self._error: BaseException | None = None
-        self._connection: Any = None
-        self._is_left = False
-        self.ended = threading.Event()
-
-    def run(self, exchange: Exchange) -> None:
-        _current.set(self)
-        try:
-            self._answer = exchange.send(self._call, self._left_s)
-        except BaseException as error:
-            self._error = error
-        finally:
-            self._connection = None
-            self.ended.set()
-
-    def uses(self, connection: Any) -> None:
-        """Notes what is to be shut when nobody waits any more. Raises: OSError: nobody does."""
-        self._connection = connection
-        if self._is_left:
-            raise ConnectionAbortedError("nobody waits for this any more")
-
-    def leave(self) -> None:
-        """Nobody waits any more: where the thread still does, its connection is shut."""
-        self._is_left = True
-        sock = getattr(self._connection, "sock", None)
-        if sock is not None and not self.ended.is_set():
-            with contextlib.suppress(OSError, ValueError):
-                sock.shutdown(socket.SHUT_RDWR)
-
-    def outcome(self) -> Answer:
-        if self._error is not None:
-            raise self._error
-        assert self._answer is not None
-        return self._answer
 
 
 class _Auth(requests.auth.AuthBase):
@@ -197,42 +94,6 @@ class _Auth(requests.auth.AuthBase):
         if self._api_key is not None:
             request.headers["Authorization"] = f"Bearer {self._api_key}"
         return request
-
-
-class _Noted:
-    """Laid over a connection of urllib3: tells the attempt of this thread about it, before it is used."""
-
-    def connect(self) -> None:
-        _note(self)
-        super().connect()  # type: ignore[misc]
-        _note(self)
-
-    def request(self, *args: Any, **kwargs: Any) -> Any:
-        _note(self)
-        return super().request(*args, **kwargs)  # type: ignore[misc]
-
-
-class _Adapter(requests.adapters.HTTPAdapter):
-    """Makes connections that an attempt knows of. `ConnectionCls` is where urllib3 lets others say what is made."""
-
-    def get_connection_with_tls_context(self, *args: Any, **kwargs: Any) -> Any:
-        pool: Any = super().get_connection_with_tls_context(*args, **kwargs)
-        if not issubclass(pool.ConnectionCls, _Noted):
-            pool.ConnectionCls = type("NotedConnection", (_Noted, pool.ConnectionCls), {})
-        return pool
-
-
-def _session() -> requests.Session:
-    session = requests.Session()
-    for scheme in ("http://", "https://"):
-        session.mount(scheme, _Adapter(pool_maxsize=CONNECTIONS))
-    return session
-
-
-def _note(connection: Any) -> None:
-    attempt = _current.get()
-    if attempt is not None:
-        attempt.uses(connection)
 
 
 def _check_whole(response: requests.Response) -> None:
@@ -262,12 +123,25 @@ def _is_json(body: bytes) -> bool:
     return True
 
 
-def _reason(error: BaseException) -> str:
-    """What is at the bottom of an error of requests, without the wrappings."""
-    deepest, waiting, seen = error, [error], 0
-    while waiting and seen < 50:
-        each, seen = waiting.pop(0), seen + 1
-        deepest = each
-        inner = [*each.args, getattr(each, "reason", None), each.__cause__, each.__context__]
-        waiting += [other for other in inner if isinstance(other, BaseException)]
-    return f"{type(deepest).__name__}: {str(deepest)[:200]}"
+def _no_answer(error: Exception) -> NoAnswer:
+    """What a foreign exception means, in the words of what is at its bottom.
+
+    What is a ValueError too is wrong in the request itself. A certificate that does not fit will not fit in a moment.
+    """
+    causes = list(_causes(error))
+    is_trouble = isinstance(error, requests.RequestException | OSError | http.client.HTTPException)
+    is_certificate = any(isinstance(each, ssl.SSLCertVerificationError) for each in causes)
+    said = f"{type(causes[-1]).__name__}: {str(causes[-1])[:200]}"
+    return NoAnswer(said, may_heal=is_trouble and not isinstance(error, ValueError) and not is_certificate)
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """`error`, then what it wraps in any of the ways of requests and urllib3, outermost first."""
+    seen: list[BaseException] = []
+    waiting: list[object] = [error]
+    while waiting:
+        each = waiting.pop(0)
+        if isinstance(each, BaseException) and not any(each is other for other in seen):
+            seen.append(each)
+            yield each
+            waiting += [*each.args, getattr(each, "reason", None), each.__cause__, each.__context__]

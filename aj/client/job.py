@@ -10,8 +10,8 @@ from typing import Any, Self
 
 from aj import clock
 from aj.client.address import job_id
+from aj.client.call import Answer, Call
 from aj.client.errors import NO_TYPE, ClientError, NotUnderstood, Unreachable
-from aj.client.exchange import Answer, Call
 from aj.client.pacing import Deadline, pause
 from aj.client.transport import Transport, checked, json_object
 
@@ -152,10 +152,8 @@ class Job:
         """Not for users: notes what an answer says of the job. Raises: ApiError."""
         seen = self.document
         if answer.status != 304 or not self.document:
-            document = json_object(checked(answer, of_job=True))
-            status = document.get("status")
-            if status not in WORDS:
-                raise NotUnderstood(answer.status, {}, f"the job's status is {status!r:.80}, which is none of the four")
+            document = job_document(answer, json_object(checked(answer, of_job=True)))
+            status = document["status"]
             if "job_id" in seen and document.get("job_id") != seen["job_id"]:
                 raise NotUnderstood(answer.status, {}, "the answer is about another job")
             if answer.call.method == "GET" and status in FINAL and not _has_outcome(document):
@@ -218,6 +216,14 @@ class JobTimeout(ClientError):
         super().__init__(f"job {job.id} has not been seen to end in time{'; ' if more else ''}{more}")
 
 
+def job_document(answer: Answer, document: Any) -> dict[str, Any]:
+    """What an answer says of a job. Raises: NotUnderstood: that is no object, or has none of the four words."""
+    status = document.get("status") if isinstance(document, dict) else None
+    if not isinstance(status, str) or status not in WORDS:
+        raise NotUnderstood(answer.status, {}, f"the job's status is {status!r:.80}, which is none of the four")
+    return document  # type: ignore[no-any-return]
+
+
 def _has_outcome(document: dict[str, Any]) -> bool:
     return ("result" if document.get("status") == "succeeded" else "error") in document
 
@@ -225,11 +231,13 @@ def _has_outcome(document: dict[str, Any]) -> bool:
 def _is_holding(answer: Answer, *, has_news: bool) -> bool:
     """Whether the next look may follow this answer at once, since the server is going to hold it.
 
-    A server may claim to hold and not do it. So one that answered at once must have had news to tell.
+    A server may claim to hold and not do it. So one that answered at once must have had news to tell, and been asked
+    for news.
     """
     hold_s = answer.call.hold_s
     if hold_s is None:
         return False
     if hold_s and answer.took_s >= hold_s / 2:
         return True
-    return has_news and "wait" in answer.fields.get("Preference-Applied", "").lower()
+    is_for_news = hold_s == 0 or "If-None-Match" in answer.call.fields
+    return is_for_news and has_news and "wait" in answer.fields.get("Preference-Applied", "").lower()

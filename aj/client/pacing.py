@@ -68,9 +68,10 @@ def repeat_after_s(attempt: int, asked_s: float | None) -> float:
 
 
 def _date_s(text: str) -> float | None:
-    """An HTTP-date as seconds since the epoch."""
+    """An HTTP-date as seconds since the epoch. The form without a zone means UTC too."""
     try:
+        email.utils.parsedate_to_datetime(text)  # which is stricter
         parsed = email.utils.parsedate_tz(text)
-        return None if parsed is None or ":" not in text else float(email.utils.mktime_tz(parsed))
+        return None if parsed is None else float(email.utils.mktime_tz((*parsed[:9], parsed[9] or 0)))
     except (ValueError, OverflowError, TypeError, IndexError):
         return None

@@ -11,8 +11,9 @@ from http import HTTPStatus
 from typing import Any
 
 from aj.client.address import Base
+from aj.client.call import Answer, Call, NoAnswer
 from aj.client.errors import ApiError, ClientError, JobGone, JobUnknown, NotUnderstood, Unreachable
-from aj.client.exchange import Answer, Call, Exchange, NoAnswer
+from aj.client.exchange import Exchange
 from aj.client.pacing import Deadline, pause, repeat_after_s
 
 # Said before anything was done.
@@ -38,11 +39,13 @@ class Transport:
         deadline = deadline or Deadline(self.timeout_s)
         attempt = 0
         while True:
-            attempt, last, asked_s = attempt + 1, None, None
+            attempt += 1
+            last: ApiError | None = None
+            cause, asked_s = None, None
             try:
                 answer = self._exchange.ask(call, deadline)
             except NoAnswer as trouble:
-                met, may_repeat = str(trouble), trouble.may_heal and call.is_idempotent
+                met, may_repeat, cause = str(trouble), trouble.may_heal and call.is_idempotent, trouble.__cause__
             else:
                 if answer.status not in (*_REFUSED, *_UNCERTAIN):
                     return answer
@@ -51,7 +54,7 @@ class Transport:
             pause_s = repeat_after_s(attempt, asked_s)
             if not may_repeat or pause_s >= deadline.left_s():
                 tries = "1 attempt" if attempt == 1 else f"{attempt} attempts"
-                raise Unreachable(f"{call.method} {call.url}: {tries}, and the last met: {met}", last)
+                raise Unreachable(f"{call.method} {call.url}: {tries}, and the last met: {met}", last) from cause
             pause(pause_s)
             call = call.at_once()
 
