@@ -5,7 +5,6 @@ The client waits, in the main thread; a thread of ours draws, so that the second
 
 from __future__ import annotations
 
-import contextlib
 import threading
 from types import TracebackType
 
@@ -51,7 +50,7 @@ class Follower:
         self._over.set()
         self._thread.join()
         if self._screen.is_live:
-            self._write(_START_OF_LINE + _REST_OF_LINE_AWAY)
+            self._screen.tell(_START_OF_LINE + _REST_OF_LINE_AWAY)
 
     def saw(self, job: Job) -> None:
         """The job has changed."""
@@ -72,14 +71,10 @@ class Follower:
             view, now_s = self._view, clock.monotonic_s()
             if self._screen.is_live:
                 drawn = live_line(view, now_s - self._began_s, now_s - self._seen_s, self._screen.columns - 1)
-                self._write(_START_OF_LINE + drawn + _REST_OF_LINE_AWAY)
+                self._screen.tell(_START_OF_LINE + drawn + _REST_OF_LINE_AWAY)
             elif view.status in ("queued", "running") and _without_estimate(view) != self._told:
                 self._told = _without_estimate(view)
-                self._write(line(view) + "\n")
-
-    def _write(self, text: str) -> None:
-        with contextlib.suppress(OSError, ValueError):
-            self._screen.write(text)
+                self._screen.tell(line(view) + "\n")
 
 
 def _without_estimate(view: View) -> View:

@@ -73,7 +73,7 @@ def cancel(api: Api, named: str) -> int:
     if api.as_json:
         say_json(job.document)
     else:
-        talk(f"{plain(job.status)}: {failure(job.document)}")
+        talk(f"{job.status}: {failure(job.document)}" if job.done else f"{job.status}: it is going to be stopped")
     return Exit.DONE
 
 

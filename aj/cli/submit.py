@@ -12,6 +12,7 @@ from aj.cli.complete import task_names
 from aj.cli.exits import Exit
 from aj.cli.jobs import wait_for
 from aj.cli.terminal import say, say_json, talk
+from aj.cli.text import plain
 from aj.cli.values import body_of, members
 
 
@@ -59,18 +60,19 @@ def submit(api: Api, **given: Any) -> int:
     if api.as_json:
         say_json(job.document)
     else:
-        say(job.url)
+        say(plain(job.url))
     return Exit.DONE
 
 
 def _body(given: dict[str, Any]) -> dict[str, Any]:
     """The members of the file, over them those of the line, over them our own three."""
     body = {} if given["body"] is None else body_of(given["body"].read())
-    body |= members(given["pairs"], given["texts"])
-    if given["task"] is not None:
-        body["task"] = given["task"]
-    if given["callback_url"] is not None:
-        body["callback_url"] = given["callback_url"]
-    if given["metadata"]:
-        body["metadata"] = members(given["metadata"])
-    return body
+    typed = members(given["pairs"], given["texts"])
+    metadata = members(given["metadata"]) if given["metadata"] else None
+    for name, value in (("task", given["task"]), ("callback_url", given["callback_url"]), ("metadata", metadata)):
+        if value is None:
+            continue
+        if name in typed:
+            raise click.UsageError(f"{name!r} is given twice")
+        typed[name] = value
+    return body | typed

@@ -65,6 +65,13 @@ class Screen:
             self.stream.write(text)
             self.stream.flush()
 
+    def tell(self, text: str) -> None:
+        """Writes `text` where it can be written; nobody hears the rest."""
+        try:
+            self.write(text)
+        except (OSError, ValueError):
+            _let_go(self.stream)
+
 
 def output() -> Screen:
     return Screen.of(sys.stdout, os.environ)
@@ -79,7 +86,7 @@ def say(*lines: str) -> None:
     try:
         output().write("".join(f"{line}\n" for line in lines))
     except OSError as error:
-        _let_go()
+        _let_go(sys.stdout)
         raise Unwritten(error.strerror or "unknown", isinstance(error, BrokenPipeError)) from None
 
 
@@ -91,8 +98,7 @@ def say_json(value: object) -> None:
 
 def talk(*lines: str) -> None:
     """Tells the person who waits."""
-    with contextlib.suppress(OSError, ValueError):
-        talk_to().write("".join(f"{line}\n" for line in lines))
+    talk_to().tell("".join(f"{line}\n" for line in lines))
 
 
 def take_any_text() -> None:
@@ -102,8 +108,10 @@ def take_any_text() -> None:
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
 
 
-def _let_go() -> None:
-    """Sends standard output nowhere, with what waits in its buffer, which would fail again at the end."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 1)
-    os.close(nowhere)
+def _let_go(stream: TextIO | None) -> None:
+    """Sends a stream nowhere, with what waits in its buffer, which would fail again at the end of the process."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        descriptor = stream.fileno()  # type: ignore[union-attr]
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, descriptor)
+        os.close(nowhere)

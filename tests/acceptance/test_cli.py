@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
+import socket
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -95,6 +97,8 @@ def test_a_job_that_failed_is_exit_code_1(aj: CommandLine) -> None:
         ["submit", "n"],
         ["submit", "n=5", "n=6"],
         ["submit", "n=5", "--timeout", "1"],
+        ["submit", "task=square", "--task", "square", "n=5"],
+        ["submit", "n=5", "--key", "größer"],
         ["submit", "--body", "/nonexistent"],
         ["wait", NEVER_GIVEN, "--timeout", "nan"],
         ["status"],
@@ -261,6 +265,33 @@ def test_a_reader_who_has_seen_enough_is_no_error(aj: CommandLine) -> None:
     )
     os.close(writing)
     assert (done.returncode, done.stderr) == (141, "")
+
+
+def test_nobody_at_the_other_end_of_anything_is_no_error_either(aj: CommandLine) -> None:
+    """`aj wait JOB 2>&1 | true` too; the exit code stays one of the table."""
+    url = aj("submit", "n=5").out.strip()
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        [*AJ, "wait", url], env=clean_env(aj.env), stdout=writing, stderr=writing, timeout=LONG_S, check=False
+    )
+    deaf = subprocess.run([*AJ, "list", "--limit", "0"], env=clean_env(aj.env), stderr=writing, check=False)
+    os.close(writing)
+    assert (done.returncode, deaf.returncode) == (141, 2)
+
+
+def test_ctrl_c_during_a_submission_tells_the_key_with_which_it_may_be_repeated(aj: CommandLine) -> None:
+    """Nobody knows whether the job was accepted."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        with aj.started("submit", "n=5", "--url", url) as process:
+            connection, _ = silent.accept()
+            connection.recv(1)
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=LONG_S)
+        connection.close()
+    assert (process.returncode, out) == (130, "")
+    assert re.search(r"aj: interrupted; .* --key [0-9a-f-]{36} is the same job\n$", err)
 
 
 def test_a_full_disk_is_told(aj: CommandLine) -> None:
