@@ -8,7 +8,6 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, BinaryIO
-from urllib.parse import urlsplit
 
 import click
 
@@ -38,15 +37,16 @@ class Api:
     def job(self, named: str) -> Job:
         """The job of this id or URL. A URL may be one of another API, but no key of ours goes there.
 
-        Raises: click.UsageError: the URL is not one of a job, or there is a key and it is not for that API.
+        Raises:
+            ClientError: it is no id, and no URL of a job.
+            click.UsageError: there is a key, and it is not for that API.
         """
-        if "://" not in named:
+        try:
             return self.client.job(named)
-        base, path, _ = named.rpartition("/jobs/")
-        if not path or not _is_base(base):
-            raise click.UsageError(f"{named!r} is no URL of a job, which ends in /jobs/ID")
-        if _origin(base) == _origin(self.url):
-            return self.client.job(named)
+        except ClientError:
+            base, path, _ = named.rpartition("/jobs/")
+            if "://" not in base or not path:
+                raise
         if self.api_key is not None:
             raise click.UsageError(f"the API key is for {self.url}, and the job is not there; name its API with --url")
         return self._client_of(base).job(named)
@@ -88,26 +88,11 @@ def seconds(ctx: click.Context, param: click.Parameter, value: str | None) -> fl
 
 
 def _checked_url(ctx: click.Context, param: click.Parameter, value: str) -> str:
-    if not _is_base(value):
-        raise click.BadParameter(f"it must be where an API is, such as {DEFAULT_URL} or https://example.com/api")
-    return value.rstrip("/")
-
-
-def _is_base(text: str) -> bool:
-    """Whether this is an http address without a query, a fragment or a password in it."""
     try:
-        parts = urlsplit(text)
-        port = parts.port
-    except ValueError:
-        return False
-    is_plain = text.isascii() and text.isprintable() and " " not in text
-    bare = not (parts.query or parts.fragment or "@" in parts.netloc)
-    return is_plain and bare and parts.scheme in ("http", "https") and bool(parts.hostname) and port != 0
-
-
-def _origin(url: str) -> tuple[str, str | None, int | None]:
-    parts = urlsplit(url)
-    return parts.scheme, parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+        Client(value)
+    except ClientError as error:
+        raise click.BadParameter(f"{error} (an example: https://example.com/api)") from None
+    return value.rstrip("/")
 
 
 _OPTIONS = (

@@ -9,7 +9,7 @@ from aj.cli.terminal import say_json, talk
 from aj.cli.text import plain
 from aj.client import ApiError, ClientError, JobGone, JobTimeout, JobUnknown, NotUnderstood, Unreachable
 
-TOO_MANY = 429
+UNAUTHORIZED, TOO_MANY = 401, 429
 SERVERS_FAULT = 500
 
 
@@ -34,6 +34,8 @@ def tell_error(error: ClientError, as_json: bool) -> Exit:
         talk(f"aj: {error.status}: {plain(error.detail)}")
         for field in error.errors:
             talk(f"  {_text(field.get('pointer'))} {_text(field.get('detail'))}")
+        if error.status == UNAUTHORIZED:
+            talk("  AJ_API_KEY or --api-key-file gives the key")
     else:
         talk(f"aj: {plain(str(error))}")
     if as_json:

@@ -9,11 +9,13 @@ import click
 
 from aj.cli.api import Api, seconds, with_api
 from aj.cli.complete import task_names
+from aj.cli.ends import tell_error
 from aj.cli.exits import Exit
 from aj.cli.jobs import wait_for
 from aj.cli.terminal import say, say_json, talk
 from aj.cli.text import plain
 from aj.cli.values import body_of, members
+from aj.client import NotUnderstood
 
 
 @click.command
@@ -55,6 +57,10 @@ def submit(api: Api, **given: Any) -> int:
     except KeyboardInterrupt:
         talk(f"aj: interrupted; the job may have been accepted: the same again with --key {key} is the same job")
         return Exit.INTERRUPTED
+    except NotUnderstood as error:
+        code = tell_error(error, api.as_json)
+        talk(f"  the job may have been accepted: the same again with --key {key} is the same job")
+        return code
     if given["wait"]:
         return wait_for(api, job, given["timeout_s"])
     if api.as_json:

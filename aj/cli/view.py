@@ -140,7 +140,8 @@ def _left(view: View, seen_s: float) -> str:
 
 
 def _percent(fraction: float) -> str:
-    return f"{int(fraction * 100)} %"
+    """Whole percents, cut off: what is not done is never 100 %."""
+    return f"{int(fraction * 100 + 1e-9)} %"  # 0.29 * 100 is a little less than 29
 
 
 def _number(value: Any) -> float | None:

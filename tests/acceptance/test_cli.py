@@ -124,7 +124,9 @@ def test_a_refusal_is_exit_code_3(aj: CommandLine) -> None:
     done = aj("submit", "n=five")
     assert (done.code, done.out) == (3, "")
     assert "#/n" in done.err
-    assert aj("submit", "n=5", AJ_API_KEY="aj_nobody").code == 3
+    stranger = aj("submit", "n=5", AJ_API_KEY="aj_nobody")
+    assert stranger.code == 3
+    assert "AJ_API_KEY" in stranger.err
 
 
 def test_a_job_that_is_not_there_is_exit_code_4(aj: CommandLine) -> None:
@@ -152,6 +154,14 @@ def test_an_api_that_is_not_there_is_exit_code_6(aj: CommandLine) -> None:
     assert (done.code, done.out) == (6, "")
     assert "order-99" in done.err
     assert aj("list", "--url", away, "--patience", "0.5").code == 6
+
+
+def test_an_answer_that_is_none_of_the_contract_is_exit_code_6(aj: CommandLine, receiver: Receiver) -> None:
+    """Something else listens there; what it did with the submission is not known."""
+    done = aj("submit", "n=5", "--url", receiver.url("/api"), "--key", "order-98")
+    assert (done.code, done.out) == (6, "")
+    assert "--key order-98" in done.err
+    assert [each.path for each in receiver.received] == ["/api/jobs"]
 
 
 def test_ctrl_c_is_exit_code_130_and_the_job_goes_on(aj: CommandLine, tmp_path: Path) -> None:

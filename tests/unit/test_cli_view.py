@@ -80,6 +80,12 @@ def test_a_fraction_stays_between_nothing_and_all() -> None:
     assert View.of({"progress": {"fraction": -1}}).fraction == 0
 
 
+@pytest.mark.parametrize(("fraction", "said"), [(0, "0 %"), (0.29, "29 %"), (0.9999, "99 %"), (1, "100 %")])
+def test_percents_are_cut_off(fraction: float, said: str) -> None:
+    """All of it is said when all of it is done."""
+    assert line(View.of({"status": "running", "progress": {"fraction": fraction}})) == f"running, {said}"
+
+
 def test_no_text_of_a_server_steers_the_terminal() -> None:
     """Wherever it stands."""
     evil = "\x1b[2J\n\u202e"
