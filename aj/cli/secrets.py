@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import secrets
-
 import click
 
 from aj.access import new_key
@@ -12,9 +9,8 @@ from aj.cli.exits import Exit
 from aj.cli.terminal import say, say_json
 from aj.errors import SettingsError
 from aj.settings import Settings
-from aj.signature import SECRET_PREFIX
+from aj.signature import new_secret
 
-SECRET_BYTES = 32
 _as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
@@ -26,7 +22,7 @@ def key() -> None:
 @key.command("new")
 @click.argument("name")
 @_as_json
-def new(name: str, as_json: bool) -> int:
+def new_api_key(name: str, as_json: bool) -> int:
     """Make an API key for the caller NAME, and show what goes into AJ_API_KEYS.
 
     NAME is made of letters, digits, dots, dashes and underscores.
@@ -50,9 +46,9 @@ def secret() -> None:
 
 @secret.command("new")
 @_as_json
-def new_secret(as_json: bool) -> int:
+def new_webhook_secret(as_json: bool) -> int:
     """Make a secret for AJ_WEBHOOK_SECRETS, which signs webhooks and lets receivers verify them."""
-    made = SECRET_PREFIX + base64.b64encode(secrets.token_bytes(SECRET_BYTES)).decode("ascii")
+    made = new_secret()
     if as_json:
         say_json({"secret": made})
     else:

@@ -125,6 +125,15 @@ def test_the_client_knows_only_words_and_requests() -> None:
     assert libraries - sys.stdlib_module_names == {"aj", "requests"}
 
 
+def test_the_command_line_knows_no_server() -> None:
+    """A caller has the base dependencies only; what starts a server starts another program."""
+    of_cli = {name: each for name, each in modules().items() if name.startswith("aj.cli.") or name == "aj.cli"}
+    ours = {_room(other.name) for each in of_cli.values() for other in _ours(each) if _room(other.name)}
+    assert ours <= {"cli", "client", "errors", "clock", "signature", "settings", "access", "processes", "version"}
+    libraries = {each.split(".")[0] for module in of_cli.values() for each in module.imports}
+    assert libraries - sys.stdlib_module_names == {"aj", "click"}
+
+
 def test_nothing_leans_on_the_bench() -> None:
     """`aj` and hooksink do not know it, and it knows nothing of the tests."""
     for name, module in modules().items():
