@@ -15,6 +15,7 @@ from typing import Any
 _UNSAFE = ("Cc", "Cf", "Cs", "Zl", "Zp")
 _PLAIN = re.compile(r"[ -~]*")
 _ELLIPSIS = "…"
+_AS_EMOJI = "\ufe0f"  # makes the character before it wide
 
 
 def plain(text: str) -> str:
@@ -65,6 +66,8 @@ def _escaped(character: str) -> str:
 
 
 def _columns_of(character: str) -> int:
+    if character == _AS_EMOJI:
+        return 1
     if unicodedata.category(character) in ("Mn", "Me"):
         return 0
     return 2 if unicodedata.east_asian_width(character) in ("W", "F") else 1

@@ -111,8 +111,10 @@ def list_line(document: Mapping[str, Any]) -> str:
 ATTEMPTS_HEAD = f"{'at':<24}  {'took':>8}  answer"
 
 
-def attempt_line(attempt: Mapping[str, Any]) -> str:
+def attempt_line(attempt: Any) -> str:
     """One attempt to bring a webhook."""
+    if not isinstance(attempt, Mapping):
+        return _text(attempt)
     took = _number(attempt.get("duration_s"))
     shown = "" if took is None else f"{took:.3f} s"
     return f"{_text(attempt.get('at')):<24}  {shown:>8}  {_text(attempt.get('status'))}".rstrip()

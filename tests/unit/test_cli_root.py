@@ -90,6 +90,52 @@ def test_a_server_is_what_python_would_start(
 
 
 @pytest.mark.parametrize(
+    "arguments",
+    [
+        ["submit", "n"],
+        ["submit", "n=5", "n=6"],
+        ["submit", "n=5", "--timeout", "1"],
+        ["submit", "task=square", "--task", "square", "n=5"],
+        ["submit", "n=5", "--key", "größer"],
+        ["submit", "--body", "/nonexistent"],
+        ["wait", "01a2", "--timeout", "nan"],
+        ["wait", "01a2", "--timeout", "0"],
+        ["wait", "01a2", "--patience", "soon"],
+        ["status"],
+        ["status", ""],
+        ["status", "http://127.0.0.1:1/x"],
+        ["status", "http://127.0.0.1:1/jobs/01a2"],
+        ["status", "01a2", "--url", "127.0.0.1:8140"],
+        ["status", "01a2", "--url", "http://me:aj_secret@127.0.0.1"],
+        ["status", "01a2", "--api-key", "aj secret"],
+        ["list", "--status", "done"],
+        ["nonsense"],
+        ["key", "new", "a:b"],
+        ["completion", "csh"],
+    ],
+)
+def test_a_wrong_call_is_told_in_one_line(
+    arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Before anything is asked of any API; no key and no password is repeated."""
+    monkeypatch.setenv("AJ_API_KEY", "aj_secret")
+    monkeypatch.setattr("requests.Session.send", None)
+    assert main(arguments) == Exit.USAGE
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err.startswith("aj: ")
+    assert shown.err.count("\n") == 1
+    assert "secret" not in shown.err
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_script_for_each_shell_is_printed(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """It calls `aj` for what it offers."""
+    assert main(["completion", shell]) == 0
+    assert f"_AJ_COMPLETE={shell}_complete" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
     ("error", "code"),
     [
         (ApiError(401, {}, ""), Exit.REFUSED),

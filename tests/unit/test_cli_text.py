@@ -44,7 +44,9 @@ def test_json_keeps_what_can_be_read() -> None:
     assert json_text("grün", only_ascii=True) == r'"gr\u00fcn"'
 
 
-@pytest.mark.parametrize(("text", "taken"), [("abc", 3), ("漢字", 4), ("é", 1), ("e\u0301", 1), ("", 0)])
+@pytest.mark.parametrize(
+    ("text", "taken"), [("abc", 3), ("漢字", 4), ("é", 1), ("e\u0301", 1), ("❤\ufe0f", 2), ("", 0)]
+)
 def test_columns_are_counted_as_a_terminal_counts_them(text: str, taken: int) -> None:
     """Wide characters take two, marks that combine take none."""
     assert columns(text) == taken

@@ -139,3 +139,4 @@ def test_an_attempt_is_told_with_its_time_and_its_answer() -> None:
     """A word where there was no answer."""
     attempt = {"at": "2026-11-29T18:09:51.472Z", "duration_s": 0.0123, "status": "timeout"}
     assert attempt_line(attempt) == "2026-11-29T18:09:51.472Z   0.012 s  timeout"
+    assert attempt_line(None) == ""
