@@ -16,7 +16,7 @@ import pytest
 from aj.access import new_key
 from aj.local.embedded import ServerProcess
 from tests.support.command_line import AJ, LONG_S, CommandLine
-from tests.support.processes import clean_env, free_port, running, running_api
+from tests.support.processes import free_port, running, running_api
 from tests.support.receiver import Receiver
 from tests.support.waiting import wait_until
 
@@ -241,35 +241,27 @@ def test_a_key_is_read_from_a_file(aj: CommandLine, tmp_path: Path) -> None:
     assert aj("list", AJ_API_KEY="").code == 3
 
 
-def test_a_reader_who_has_seen_enough_is_no_error(aj: CommandLine) -> None:
+@pytest.fixture
+def nobody() -> Iterator[int]:
+    """A pipe at whose other end nobody reads any more."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    yield writing
+    os.close(writing)
+
+
+def test_a_reader_who_has_seen_enough_is_no_error(aj: CommandLine, nobody: int) -> None:
     """`aj list | head -1` ends quietly."""
     aj("submit", "n=5")
-    reading, writing = os.pipe()
-    os.close(reading)
-    done = subprocess.run(
-        [*AJ, "list"],
-        env=clean_env(aj.env),
-        stdout=writing,
-        stderr=subprocess.PIPE,
-        text=True,
-        timeout=LONG_S,
-        check=False,
-    )
-    os.close(writing)
-    assert (done.returncode, done.stderr) == (141, "")
+    assert aj.into(nobody, "list") == (141, "")
 
 
-def test_nobody_at_the_other_end_of_anything_is_no_error_either(aj: CommandLine) -> None:
+def test_nobody_at_the_other_end_of_anything_is_no_error_either(aj: CommandLine, nobody: int) -> None:
     """`aj wait JOB 2>&1 | true` too; the exit code stays one of the table."""
     url = aj("submit", "n=5").out.strip()
-    reading, writing = os.pipe()
-    os.close(reading)
-    done = subprocess.run(
-        [*AJ, "wait", url], env=clean_env(aj.env), stdout=writing, stderr=writing, timeout=LONG_S, check=False
-    )
-    deaf = subprocess.run([*AJ, "list", "--limit", "0"], env=clean_env(aj.env), stderr=writing, check=False)
-    os.close(writing)
-    assert (done.returncode, deaf.returncode) == (141, 2)
+    assert aj.into(nobody, "wait", url, talk=nobody) == (141, "")
+    assert aj.into(subprocess.DEVNULL, "wait", url, talk=nobody) == (0, "")
+    assert aj.into(subprocess.DEVNULL, "list", "--limit", "0", talk=nobody) == (2, "")
 
 
 def test_ctrl_c_during_a_submission_tells_the_key_with_which_it_may_be_repeated(aj: CommandLine) -> None:
@@ -289,19 +281,20 @@ def test_ctrl_c_during_a_submission_tells_the_key_with_which_it_may_be_repeated(
 def test_a_full_disk_is_told(aj: CommandLine) -> None:
     """Nobody takes an empty file for an empty answer."""
     with Path("/dev/full").open("w") as full:
-        done = subprocess.run(
-            [*AJ, "secret", "new"], env=clean_env({}), stdout=full, stderr=subprocess.PIPE, text=True, check=False
-        )
-    assert done.returncode == 74
-    assert done.stderr.startswith("aj: the output cannot be written: ")
+        code, talk = aj.into(full, "secret", "new")
+    assert code == 74
+    assert talk.startswith("aj: the output cannot be written: ")
 
 
 def test_text_that_the_locale_lacks_is_escaped(aj: CommandLine) -> None:
-    """Data are the same JSON, talk is readable."""
-    env = {"PYTHONIOENCODING": "latin-1", "PYTHONUTF8": "0"}
-    done = aj("submit", "--task", "give", "value=text", "--wait", **env)
-    assert (done.code, json.loads(done.out)) == (0, "grün ✓")
-    assert done.out.isascii()
+    """Data are the same JSON, all else is readable."""
+    ascii_only = {"PYTHONIOENCODING": "ascii"}
+    done = aj("submit", "--task", "give", "value=text", "--wait", **ascii_only)
+    assert (done.code, done.out) == (0, '"gr\\u00fcn \\u2713"\n')
+    failed = aj("submit", "--task", "fail", "text=grün", "public=true", "--wait", "--json").document["job_id"]
+    done = aj("status", failed, **ascii_only)
+    assert done.code == 0
+    assert r"gr\xfcn" in done.out
 
 
 def test_messages_of_tasks_cannot_steer_a_terminal(aj: CommandLine) -> None:

@@ -57,6 +57,17 @@ class CommandLine:
         )
         return Done(done.returncode, done.stdout, done.stderr)
 
+    def into(self, writing: Any, *arguments: str, talk: Any = subprocess.PIPE) -> tuple[int, str]:
+        """`aj arguments` with its data, and perhaps its talk, written there; its exit code, and else its talk.
+
+        Buffered, as Python is by itself.
+        """
+        env = clean_env({**self.env, "PYTHONUNBUFFERED": ""})
+        done = subprocess.run(
+            [*AJ, *arguments], env=env, cwd=ROOT, stdout=writing, stderr=talk, text=True, timeout=LONG_S, check=False
+        )
+        return done.returncode, done.stderr or ""
+
     @contextmanager
     def started(self, *arguments: str) -> Iterator[subprocess.Popen[str]]:
         """`aj arguments` at the end of pipes, still running."""

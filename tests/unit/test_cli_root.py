@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import tomllib
@@ -10,7 +11,7 @@ import click
 import pytest
 
 from aj.cli import main, processes, root
-from aj.cli.ends import exit_of
+from aj.cli.ends import exit_of, tell_error
 from aj.cli.exits import Exit
 from aj.client import ApiError, ClientError, JobGone, JobUnknown, NotUnderstood, Unreachable
 from tests.support.processes import ROOT, clean_env
@@ -154,6 +155,18 @@ def test_a_script_for_each_shell_is_printed(shell: str, capsys: pytest.CaptureFi
 def test_every_error_of_the_client_has_its_exit_code(error: ClientError, code: Exit) -> None:
     """What may go away by itself is told apart from what has to be mended."""
     assert exit_of(error) is code
+
+
+def test_no_refusal_steers_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    """A server may put anything into a problem, or stand at an address that holds anything."""
+    evil = "\x1b[2J"
+    problem = {"detail": evil, "errors": [{"pointer": evil, "detail": evil}]}
+    for error in (ApiError(422, problem, ""), ApiError(422, {}, evil), Unreachable(evil), ClientError(evil)):
+        tell_error(error, as_json=True)
+    shown = capsys.readouterr()
+    assert "\x1b" not in shown.out + shown.err
+    assert shown.err.count(r"\x1b[2J") == 6
+    assert [json.loads(each)["error"]["detail"] for each in shown.out.splitlines()] == [evil] * 4
 
 
 def test_a_fault_of_ours_is_no_failed_job(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
