@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import ssl
+import subprocess
 import threading
 from pathlib import Path
 from typing import Any
@@ -154,7 +156,7 @@ def test_another_machine_is_asked_for_at_the_proxy_of_the_environment(monkeypatc
         assert proxy.asked[0].path == f"http://host.example/api/jobs/{ID}"
 
 
-def test_a_session_of_the_callers_is_used_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_session_of_the_callers_is_used_as_it_is() -> None:
     """Its headers, its authentication and its adapters; only redirects are not followed."""
     session = requests.Session()
     session.headers["X-Team"] = "albums"
@@ -171,8 +173,50 @@ def test_a_session_of_the_callers_is_used_as_it_is(monkeypatch: pytest.MonkeyPat
     assert second.headers["authorization"] == "Bearer aj_key"
 
 
-def test_a_certificate_that_does_not_fit_is_not_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nor is what is wrong in the request itself; the message says what."""
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file with a key and a self-signed certificate for this machine."""
+    path = tmp_path_factory.mktemp("tls") / "both.pem"
+    asked = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=localhost"
+    made = subprocess.run(
+        ["openssl", *asked.split(), "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", path, "-out", "-"],
+        capture_output=True,
+        check=True,
+    )
+    path.write_bytes(path.read_bytes() + made.stdout)
+    return path
+
+
+@pytest.fixture
+def tls(certificate: Path) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    return context
+
+
+def test_a_certificate_that_is_not_trusted_is_not_asked_for_again(tls: ssl.SSLContext) -> None:
+    """It would not be in a moment either, and nothing was sent."""
+    with scripted(DONE, tls=tls) as server:
+        with pytest.raises(Unreachable, match=r"1 attempt.*certificate"):
+            Client(server.url).submit(n=5)
+        assert server.asked == []
+
+
+def test_over_tls_too_a_call_ends_in_time(
+    tls: ssl.SSLContext, certificate: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the bundle that the environment names, as requests has it."""
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificate))
+    with scripted(DONE, dripping(DONE), tls=tls) as server:
+        job = Client(server.url, timeout_s=0.5).job(ID)
+        assert job.refresh().done
+        with pytest.raises(Unreachable, match="no whole answer came in time"):
+            job.refresh()
+        wait_until(lambda: not threads(), within_s=ROOM_S, what="the end of the thread")
+
+
+def test_what_is_wrong_in_the_request_itself_is_not_asked_for_again() -> None:
+    """The message says what."""
 
     class Broken(requests.Session):
         asked = 0
@@ -195,7 +239,7 @@ def test_a_key_that_cannot_be_sent_is_refused_and_not_repeated(api_key: str) -> 
     assert api_key not in str(caught.value) or not api_key
 
 
-def test_a_key_is_in_no_text(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_key_is_in_no_text() -> None:
     """Neither in what the client says of itself, nor in an error."""
     with scripted(b"") as server:
         client = Client(server.url, api_key="aj_secret", timeout_s=0.3)
