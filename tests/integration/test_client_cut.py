@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import signal
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -15,15 +17,23 @@ from aj.client import Client, Job
 from aj.local.embedded import ServerProcess
 from tests.support.http_cutter import HttpCutter, http_cutter
 from tests.support.processes import running_api, running_worker
+from tests.support.waiting import wait_until
 
 SIDES = 8  # so many cuts at a time, since each one takes the pause before the next attempt
 SPARE_BYTES = 4  # a number, or a date, may be longer than that of the first exchange; a cut beyond the end cuts nothing
+
+
+def port_of(url: str) -> int:
+    port = urlsplit(url).port
+    assert port is not None
+    return port
 
 
 @dataclass(frozen=True, slots=True)
 class Scene:
     """The API itself, and ways to it that can be cut."""
 
+    env: dict[str, str]
     url: str
     cutters: list[HttpCutter]
 
@@ -62,9 +72,7 @@ def scene(store: ServerProcess, tmp_path_factory: pytest.TempPathFactory) -> Ite
         running_worker(env, folder),
         contextlib.ExitStack() as stack,
     ):
-        port = urlsplit(url).port
-        assert port is not None
-        yield Scene(url, [stack.enter_context(http_cutter(port)) for _ in range(SIDES)])
+        yield Scene(env, url, [stack.enter_context(http_cutter(port_of(url))) for _ in range(SIDES)])
 
 
 def test_a_submission_that_is_cut_anywhere_makes_one_job(scene: Scene) -> None:
@@ -88,3 +96,19 @@ def test_a_look_that_is_cut_anywhere_brings_the_result(scene: Scene) -> None:
             return client.job(ended.id).wait()
 
     assert all(job.document == ended.document for job in scene.at_every_byte(look).values())
+
+
+def test_a_wait_sits_out_a_server_that_is_killed_and_another_that_comes_up(scene: Scene, folder: Path) -> None:
+    """The held look breaks, nobody answers for a while, and the next server tells the end."""
+    with running_api(scene.env, folder) as (first, url), http_cutter(port_of(url)) as way, ThreadPoolExecutor() as pool:
+        job = Client(way.url).submit(task="wait_for_file", path=str(folder / "gate"))
+        submitted_bytes = way.request_bytes
+        waited = pool.submit(job.wait, timeout_s=60)
+        wait_until(lambda: way.request_bytes > submitted_bytes, what="a look")
+        for pid in [first.pid, *first.children()]:
+            os.kill(pid, signal.SIGKILL)
+        refused = way.connections
+        wait_until(lambda: way.connections > refused + 2, what="attempts that nobody answers")
+        (folder / "gate").touch()
+        way.port = port_of(scene.url)
+        assert waited.result(30).result() == "seen"

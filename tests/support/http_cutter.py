@@ -14,11 +14,11 @@ from tests.support.processes import free_port
 class HttpCutter:
     """`cut_next` is for the connection that comes next; `connections` counts all of them.
 
-    `request_bytes` and `answer_bytes` are what went through on all of them together.
+    `port` is where the server is now. `request_bytes` and `answer_bytes` are what went through on all of them together.
     """
 
     def __init__(self, port: int) -> None:
-        self._target = ("127.0.0.1", port)
+        self.port = port
         self._most: tuple[int | None, int | None] = (None, None)
         self.connections = self.request_bytes = self.answer_bytes = 0
         self._listener = socket.create_server(("127.0.0.1", free_port()))
@@ -42,7 +42,7 @@ class HttpCutter:
             self.connections += 1
             (request_bytes, answer_bytes), self._most = self._most, (None, None)
             try:
-                server = socket.create_connection(self._target)
+                server = socket.create_connection(("127.0.0.1", self.port))
             except OSError:
                 client.close()
                 continue
