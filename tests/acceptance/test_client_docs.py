@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import aj.client
 from aj.local.embedded import ServerProcess
 from tests.support.processes import ROOT, clean_env, running_api, running_worker
 
@@ -38,6 +39,12 @@ def test_an_example_prints_what_it_says(api: str, number: int) -> None:
     assert printed[len(printed) - len(said) :] == said
     if "on_progress" not in code:
         assert len(printed) == len(said)
+
+
+@pytest.mark.parametrize("name", aj.client.__all__)
+def test_every_public_name_is_explained(name: str) -> None:
+    """A name that goes, or comes, is a change that users see."""
+    assert re.search(rf"\b{name}\b", PAGE)
 
 
 def test_there_are_examples() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import signal
 import socket
 import ssl
@@ -14,14 +16,19 @@ from typing import Any
 import pytest
 import requests
 
-from aj.client import Client, ClientError, NotUnderstood, Unreachable
+from aj.client import Client, ClientError, NotUnderstood, Unreachable, transport
 from aj.clock import monotonic_s
+from tests.support.raw_http import in_chunks
 from tests.support.scripted_server import Reply, answer, dripping, hanging, scripted
 from tests.support.waiting import wait_until
 
 ID = "01a22875-8ab0-7b86-a00f-efef3fad16ff"
 QUEUED = {"job_id": ID, "status": "queued"}
 ACCEPTED = answer(202, QUEUED, Location=f"/jobs/{ID}", Retry_After="1")
+HEAD = ACCEPTED.partition(b"\r\n\r\n")[0] + b"\r\n\r\n"
+IN_CHUNKS = re.sub(rb"Content-Length: \d+", b"Transfer-Encoding: chunked", HEAD) + in_chunks(
+    json.dumps(QUEUED).encode(), 30
+)
 DONE = answer(200, {"job_id": ID, "status": "succeeded", "result": 25})
 # What the time of a call may be passed by on a machine that is busy.
 ROOM_S = 5.0
@@ -78,13 +85,16 @@ def test_a_signal_interrupts_a_call() -> None:
         signal.signal(signal.SIGUSR1, before)
 
 
-@pytest.mark.parametrize("at", range(len(ACCEPTED)))
-def test_an_answer_that_is_cut_anywhere_is_none(at: int) -> None:
+@pytest.mark.parametrize("whole", [ACCEPTED, IN_CHUNKS], ids=["with its length", "in chunks"])
+def test_an_answer_that_is_cut_anywhere_is_none(monkeypatch: pytest.MonkeyPatch, whole: bytes) -> None:
     """Also in the midst of the Location, whose half would be another address."""
-    with scripted(ACCEPTED[:at], ACCEPTED) as server:
-        job = Client(server.url).submit(n=5)
-        assert job.url == f"{server.url}/jobs/{ID}"
-        assert len(server.asked) == 2
+    monkeypatch.setattr(transport, "pause", lambda _: None)
+    cuts = [whole[:at] for at in range(len(whole.removesuffix(b"0\r\n\r\n")))]
+    with scripted(*(reply for cut in cuts for reply in (cut, whole))) as server:
+        for cut in cuts:
+            server.asked.clear()
+            assert Client(server.url).submit(n=5).url == f"{server.url}/jobs/{ID}"
+            assert len(server.asked) == 2, cut
 
 
 def test_nor_one_without_a_length_that_breaks_off() -> None:
