@@ -91,7 +91,8 @@ class Client:
             answer = self._transport.send(call, None if timeout_s is None else Deadline(timeout_s))
         except Unreachable as trouble:
             text = f"{trouble}; whether the job was accepted is not known, and idempotency_key={key!r} makes it safe"
-            raise Unreachable(f"{text} to submit the same again", trouble.last, key) from trouble
+            text += " to submit the same again"
+            raise Unreachable(text, trouble.last, key, retryable=trouble.retryable) from trouble
         document = json_object(checked(answer))
         named = answer.fields.get("Location") or document.get("job_id")
         if not isinstance(named, str):

@@ -18,7 +18,8 @@ import requests.adapters
 
 from aj.client.call import Answer
 
-CONNECTIONS = 32
+# So many are kept for the next request; urllib3 warns of each one more, and a job that is waited for takes one.
+CONNECTIONS = 256
 _current: contextvars.ContextVar[Attempt | None] = contextvars.ContextVar("aj_client_attempt", default=None)
 
 
@@ -29,8 +30,9 @@ def within(left_s: float, send: Callable[[], Answer]) -> Answer | None:
     """
     attempt = Attempt(send)
     context = contextvars.copy_context()
-    threading.Thread(target=context.run, args=(attempt.run,), name="aj-client", daemon=True).start()
+    thread = threading.Thread(target=context.run, args=(attempt.run,), name="aj-client", daemon=True)
     try:
+        thread.start()
         has_ended = attempt.ended.wait(min(left_s, threading.TIMEOUT_MAX))
     finally:
         attempt.leave()

@@ -67,14 +67,16 @@ class NotUnderstood(ApiError):
 class Unreachable(ClientError):
     """No usable answer in time.
 
-    `last` is the last answer, such as a 503, and None where the last attempt had none. For a submission
-    `idempotency_key` is the key with which submitting the same again is safe: whether the job was accepted is not
-    known. It is None for every other request.
+    `last` is the last answer, such as a 503, and None where the last attempt had none. `retryable` says whether asking
+    again later may help, and is safe. For a submission `idempotency_key` is the key with which submitting the same
+    again is safe: whether the job was accepted is not known. It is None for every other request.
     """
 
-    def __init__(self, text: str, last: ApiError | None = None, idempotency_key: str | None = None) -> None:
+    def __init__(
+        self, text: str, last: ApiError | None = None, idempotency_key: str | None = None, *, retryable: bool = True
+    ) -> None:
         super().__init__(text)
-        self.last, self.idempotency_key = last, idempotency_key
+        self.last, self.retryable, self.idempotency_key = last, retryable, idempotency_key
 
 
 def _text(value: object) -> str:

@@ -107,8 +107,8 @@ def _check_whole(response: requests.Response) -> None:
         return
     if length.isdecimal():
         is_whole = "Content-Encoding" in response.headers or len(body) == int(length)
-    elif "Transfer-Encoding" in response.headers:
-        is_whole = True
+    elif response.headers.get("Transfer-Encoding", "").strip().lower() == "chunked":
+        is_whole = True  # where it is not, urllib3 says so
     else:
         is_whole = bool(body) and (response.status_code >= 300 or _is_json(body))
     if response.status_code < 200 or not is_whole:

@@ -82,25 +82,19 @@ class Job:
 
         Looks are held by the server where it can do that, and never come sooner than `Retry-After` allows otherwise.
         `on_progress` is called in this thread with each new document, the last one included; what it raises comes out.
+        Once the job has been heard of, an outage of the server is no end of the wait, however long it lasts.
         An exception, such as KeyboardInterrupt, leaves the job as it is.
 
         Raises: JobTimeout: the time is over, the job goes on.
         """
-        deadline = Deadline(timeout_s)
-        hold_most_s, has_answered = HOLD_MOST_S, False
+        deadline, hold_most_s = Deadline(timeout_s), HOLD_MOST_S
         while not self._is_complete():
             self._await_turn(deadline)
             seen, call = self.document, self._next_look(deadline, hold_most_s, watches=on_progress is not None)
-            try:
-                answer = self._transport.send(call, deadline.sooner((call.hold_s or 0) + self._transport.timeout_s))
-            except Unreachable as trouble:
-                if has_answered and deadline.left_s() < self._transport.timeout_s:
-                    raise JobTimeout(self, f"the last look met trouble: {trouble}") from trouble
-                raise
+            answer = self._look(call, deadline)
             if answer.call.hold_s != call.hold_s:  # it was not answered while it was held
                 hold_most_s //= 2
             self.take(answer)
-            has_answered = True
             if on_progress is not None and self.document != seen:
                 on_progress(self)
         return self
@@ -191,6 +185,17 @@ class Job:
             return Call("GET", self.url, hold_s=0)  # answered at once; says whether the server holds at all
         return Call("GET", self.url, fields={"If-None-Match": self._etag}, hold_s=hold_s)
 
+    def _look(self, call: Call, deadline: Deadline) -> Answer:
+        """Looks, as often as it takes. A job that was never heard of has no more time than any other call."""
+        attempt_s = (call.hold_s or 0) + self._transport.timeout_s
+        has_been_seen = bool(self.document)
+        try:
+            return self._transport.send(call, deadline if has_been_seen else deadline.sooner(attempt_s), attempt_s)
+        except Unreachable as trouble:
+            if has_been_seen and trouble.retryable:
+                raise JobTimeout(self, f"the last look met trouble: {trouble}") from trouble
+            raise
+
     def _below(self, path: str) -> str:
         address, mark, query = self.url.partition("?")
         return address + path + mark + query
@@ -239,5 +244,5 @@ def _is_holding(answer: Answer, *, has_news: bool) -> bool:
         return False
     if hold_s and answer.took_s >= hold_s / 2:
         return True
-    is_for_news = hold_s == 0 or "If-None-Match" in answer.call.fields
+    is_for_news = "If-None-Match" in answer.call.fields or (hold_s == 0 and "ETag" in answer.fields)
     return is_for_news and has_news and "wait" in answer.fields.get("Preference-Applied", "").lower()

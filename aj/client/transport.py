@@ -7,6 +7,7 @@ statuses that say that it may help. Nothing here knows what a job is.
 from __future__ import annotations
 
 import json
+import math
 from http import HTTPStatus
 from typing import Any
 
@@ -28,8 +29,8 @@ class Transport:
     def __init__(self, base: Base, exchange: Exchange, timeout_s: float) -> None:
         self.base, self.timeout_s, self._exchange = base, timeout_s, exchange
 
-    def send(self, call: Call, deadline: Deadline | None = None) -> Answer:
-        """The first answer that is no passing trouble, whatever its status.
+    def send(self, call: Call, deadline: Deadline | None = None, attempt_s: float = math.inf) -> Answer:
+        """The first answer that is no passing trouble, whatever its status. An attempt has `attempt_s` at most.
 
         After an attempt that failed, the server is no longer asked to hold the answer: perhaps somebody between does
         not let it.
@@ -43,7 +44,7 @@ class Transport:
             last: ApiError | None = None
             cause, asked_s = None, None
             try:
-                answer = self._exchange.ask(call, deadline)
+                answer = self._exchange.ask(call, deadline.sooner(attempt_s))
             except NoAnswer as trouble:
                 met, may_repeat, cause = str(trouble), trouble.may_heal and call.is_idempotent, trouble.__cause__
             else:
@@ -54,7 +55,8 @@ class Transport:
             pause_s = repeat_after_s(attempt, asked_s)
             if not may_repeat or pause_s >= deadline.left_s():
                 tries = "1 attempt" if attempt == 1 else f"{attempt} attempts"
-                raise Unreachable(f"{call.method} {call.url}: {tries}, and the last met: {met}", last) from cause
+                text = f"{call.method} {call.url}: {tries}, and the last met: {met}"
+                raise Unreachable(text, last, retryable=may_repeat) from cause
             pause(pause_s)
             call = call.at_once()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import socket
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -30,10 +31,11 @@ class Asked:
 
 @dataclass(slots=True)
 class Scripted:
-    """`replies` are given in order, one to each connection, and the last one again and again."""
+    """`replies` are given in order, one to each connection, and the last one again and again; over TLS where it has."""
 
     url: str
     replies: list[Reply]
+    tls: ssl.SSLContext | None = None
     asked: list[Asked] = field(default_factory=list)
 
     def serve(self, listener: socket.socket) -> None:
@@ -48,7 +50,10 @@ class Scripted:
             threading.Thread(target=self._answer, args=(client, reply), daemon=True).start()
 
     def _answer(self, client: socket.socket, reply: Reply) -> None:
-        with client, contextlib.suppress(OSError):
+        with contextlib.ExitStack() as stack, contextlib.suppress(OSError):
+            stack.callback(client.close)
+            if self.tls is not None:
+                client = stack.enter_context(self.tls.wrap_socket(client, server_side=True))
             asked = _request(client)
             if asked is None:
                 return
@@ -90,10 +95,11 @@ def hanging(client: socket.socket) -> None:
 
 
 @contextmanager
-def scripted(*replies: Reply) -> Iterator[Scripted]:
+def scripted(*replies: Reply, tls: ssl.SSLContext | None = None) -> Iterator[Scripted]:
     """A server with this script on a loopback port."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        server = Scripted(f"http://127.0.0.1:{listener.getsockname()[1]}", list(replies))
+        scheme = "http" if tls is None else "https"
+        server = Scripted(f"{scheme}://127.0.0.1:{listener.getsockname()[1]}", list(replies), tls)
         threading.Thread(target=server.serve, args=(listener,), daemon=True).start()
         yield server
         listener.shutdown(socket.SHUT_RDWR)

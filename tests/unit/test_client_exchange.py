@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import signal
 import socket
+import ssl
+import subprocess
 import threading
 from pathlib import Path
 from typing import Any
@@ -12,14 +16,19 @@ from typing import Any
 import pytest
 import requests
 
-from aj.client import Client, ClientError, NotUnderstood, Unreachable
+from aj.client import Client, ClientError, NotUnderstood, Unreachable, transport
 from aj.clock import monotonic_s
+from tests.support.raw_http import in_chunks
 from tests.support.scripted_server import Reply, answer, dripping, hanging, scripted
 from tests.support.waiting import wait_until
 
 ID = "01a22875-8ab0-7b86-a00f-efef3fad16ff"
 QUEUED = {"job_id": ID, "status": "queued"}
 ACCEPTED = answer(202, QUEUED, Location=f"/jobs/{ID}", Retry_After="1")
+HEAD = ACCEPTED.partition(b"\r\n\r\n")[0] + b"\r\n\r\n"
+IN_CHUNKS = re.sub(rb"Content-Length: \d+", b"Transfer-Encoding: chunked", HEAD) + in_chunks(
+    json.dumps(QUEUED).encode(), 30
+)
 DONE = answer(200, {"job_id": ID, "status": "succeeded", "result": 25})
 # What the time of a call may be passed by on a machine that is busy.
 ROOM_S = 5.0
@@ -76,13 +85,16 @@ def test_a_signal_interrupts_a_call() -> None:
         signal.signal(signal.SIGUSR1, before)
 
 
-@pytest.mark.parametrize("at", range(len(ACCEPTED)))
-def test_an_answer_that_is_cut_anywhere_is_none(at: int) -> None:
+@pytest.mark.parametrize("whole", [ACCEPTED, IN_CHUNKS], ids=["with its length", "in chunks"])
+def test_an_answer_that_is_cut_anywhere_is_none(monkeypatch: pytest.MonkeyPatch, whole: bytes) -> None:
     """Also in the midst of the Location, whose half would be another address."""
-    with scripted(ACCEPTED[:at], ACCEPTED) as server:
-        job = Client(server.url).submit(n=5)
-        assert job.url == f"{server.url}/jobs/{ID}"
-        assert len(server.asked) == 2
+    monkeypatch.setattr(transport, "pause", lambda _: None)
+    cuts = [whole[:at] for at in range(len(whole.removesuffix(b"0\r\n\r\n")))]
+    with scripted(*(reply for cut in cuts for reply in (cut, whole))) as server:
+        for cut in cuts:
+            server.asked.clear()
+            assert Client(server.url).submit(n=5).url == f"{server.url}/jobs/{ID}"
+            assert len(server.asked) == 2, cut
 
 
 def test_nor_one_without_a_length_that_breaks_off() -> None:
@@ -154,7 +166,7 @@ def test_another_machine_is_asked_for_at_the_proxy_of_the_environment(monkeypatc
         assert proxy.asked[0].path == f"http://host.example/api/jobs/{ID}"
 
 
-def test_a_session_of_the_callers_is_used_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_session_of_the_callers_is_used_as_it_is() -> None:
     """Its headers, its authentication and its adapters; only redirects are not followed."""
     session = requests.Session()
     session.headers["X-Team"] = "albums"
@@ -171,8 +183,50 @@ def test_a_session_of_the_callers_is_used_as_it_is(monkeypatch: pytest.MonkeyPat
     assert second.headers["authorization"] == "Bearer aj_key"
 
 
-def test_a_certificate_that_does_not_fit_is_not_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nor is what is wrong in the request itself; the message says what."""
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file with a key and a self-signed certificate for this machine."""
+    path = tmp_path_factory.mktemp("tls") / "both.pem"
+    asked = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=localhost"
+    made = subprocess.run(
+        ["openssl", *asked.split(), "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", path, "-out", "-"],
+        capture_output=True,
+        check=True,
+    )
+    path.write_bytes(path.read_bytes() + made.stdout)
+    return path
+
+
+@pytest.fixture
+def tls(certificate: Path) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate)
+    return context
+
+
+def test_a_certificate_that_is_not_trusted_is_not_asked_for_again(tls: ssl.SSLContext) -> None:
+    """It would not be in a moment either, and nothing was sent."""
+    with scripted(DONE, tls=tls) as server:
+        with pytest.raises(Unreachable, match=r"1 attempt.*certificate"):
+            Client(server.url).submit(n=5)
+        assert server.asked == []
+
+
+def test_over_tls_too_a_call_ends_in_time(
+    tls: ssl.SSLContext, certificate: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the bundle that the environment names, as requests has it."""
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificate))
+    with scripted(DONE, dripping(DONE), tls=tls) as server:
+        job = Client(server.url, timeout_s=0.5).job(ID)
+        assert job.refresh().done
+        with pytest.raises(Unreachable, match="no whole answer came in time"):
+            job.refresh()
+        wait_until(lambda: not threads(), within_s=ROOM_S, what="the end of the thread")
+
+
+def test_what_is_wrong_in_the_request_itself_is_not_asked_for_again() -> None:
+    """The message says what."""
 
     class Broken(requests.Session):
         asked = 0
@@ -195,7 +249,7 @@ def test_a_key_that_cannot_be_sent_is_refused_and_not_repeated(api_key: str) -> 
     assert api_key not in str(caught.value) or not api_key
 
 
-def test_a_key_is_in_no_text(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_key_is_in_no_text() -> None:
     """Neither in what the client says of itself, nor in an error."""
     with scripted(b"") as server:
         client = Client(server.url, api_key="aj_secret", timeout_s=0.3)

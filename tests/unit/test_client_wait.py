@@ -41,7 +41,7 @@ class World:
         self.now_s += pause_s
 
     def will(self, status: int, document: Any = None, took_s: float = 0.0, **fields: str) -> None:
-        """The next answer; `document` None is no answer at all."""
+        """The next answer; status 0 is none at all, and -1 none for ever."""
         named = {name.replace("_", "-"): value for name, value in fields.items()}
         self.answers.append((status, document, named, took_s))
 
@@ -49,8 +49,8 @@ class World:
         self.asked.append((round(self.now_s - 1000, 1), call))
         status, document, fields, took_s = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
         self.now_s += min(took_s, deadline.left_s())
-        if not status:
-            raise NoAnswer("cut off")
+        if status < 1:
+            raise NoAnswer("cut off", may_heal=status == 0)
         body = b"" if document is None else json.dumps(document).encode()
         return Answer(call, status, CaseInsensitiveDict(fields), body, None, took_s)
 
@@ -225,14 +225,24 @@ def test_a_look_that_is_cut_while_it_is_held_is_repeated_without(world: World) -
     assert world.holds == [30, None, 15, None, 7]
 
 
-def test_an_outage_ends_a_wait_sooner_than_its_time(world: World) -> None:
-    """A look has the client's time, with all its retries."""
+def test_a_job_that_was_never_heard_of_is_not_waited_for_long(world: World) -> None:
+    """Perhaps the address is wrong: a look has the client's time, with all its retries."""
     world.will(0)
     with pytest.raises(Unreachable, match="cut off") as caught:
         world.job.wait(timeout_s=3600)
     assert world.now_s - 1000 < 30 + TIMEOUT_S
     assert len(world.asked) > 8
-    assert caught.value.idempotency_key is None
+    assert (caught.value.idempotency_key, caught.value.retryable) == (None, True)
+
+
+def test_an_outage_in_the_midst_of_a_wait_is_sat_out(world: World) -> None:
+    """Ten minutes without an answer, or with one that says when to come back."""
+    for _ in range(5):
+        world.will(0, took_s=60)
+    world.will(503, Retry_After="300")
+    world.will(200, DONE)
+    assert accepted(world, "1").wait(timeout_s=3600).done
+    assert world.now_s - 1000 > 600
 
 
 def test_an_outage_at_the_end_of_a_wait_is_a_timeout(world: World) -> None:
@@ -242,6 +252,15 @@ def test_an_outage_at_the_end_of_a_wait_is_a_timeout(world: World) -> None:
     with pytest.raises(JobTimeout, match="the last look met trouble") as caught:
         world.job.wait(timeout_s=5)
     assert isinstance(caught.value.__cause__, Unreachable)
+
+
+def test_trouble_that_does_not_pass_ends_a_wait(world: World) -> None:
+    """Such as a certificate that has become another one."""
+    world.will(200, RUNNING, Retry_After="2")
+    world.will(-1)
+    with pytest.raises(Unreachable) as caught:
+        world.job.wait()
+    assert caught.value.retryable is False
 
 
 def test_a_job_may_go_in_the_midst_of_a_wait(world: World) -> None:
