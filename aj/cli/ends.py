@@ -29,7 +29,7 @@ def exit_of(error: ClientError) -> Exit:
 def tell_error(error: ClientError, as_json: bool) -> Exit:
     """Tells of `error` on standard error, in JSON on standard output too, and gives the exit code."""
     if isinstance(error, JobTimeout):
-        talk(f"aj: the job has not ended in time; it goes on: aj wait {plain(error.job.url)}")
+        talk(f"aj: {plain(str(error))}; it goes on: aj wait {plain(error.job.url)}")
     elif isinstance(error, ApiError):
         talk(f"aj: {error.status}: {plain(error.detail)}")
         for field in error.errors:
