@@ -49,8 +49,9 @@ def test_the_first_screen_is_what_really_happens(api: str) -> None:
 
 
 @pytest.mark.parametrize("code", re.findall(r"```python\n(.*?)```", README + SETTINGS, re.DOTALL))
-def test_the_python_examples_run(code: str, tmp_path: Path) -> None:
-    """Each example can be imported as it stands."""
+def test_the_python_examples_run(api: str, code: str, tmp_path: Path) -> None:
+    """Each example can be imported as it stands; what is a client talks to the API."""
+    code = code.replace("http://127.0.0.1:8140", api)
     ast.parse(code)
     (tmp_path / "thumbs.py").write_text("from aj import task\n\n@task\ndef thumb(n: int) -> int:\n    return n\n")
     (tmp_path / "example.py").write_text(code)

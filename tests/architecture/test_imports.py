@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 
 import pytest
 
@@ -22,15 +23,8 @@ STOREYS = (
     (
         "doors",
         (
-            "problems",
-            "openapi",
-            "answers",
-            "views",
-            "views_control",
-            "views_docs",
-            "views_metrics",
-            "blueprint",
-            "short_cut",
+            *("problems", "openapi", "answers", "views", "views_control", "views_docs", "views_metrics", "blueprint"),
+            *("short_cut", "client"),
         ),
     ),
     ("assembly", ("app", "api", "local", "worker", "cli", "__main__")),
@@ -48,12 +42,13 @@ CONFINED = {
     "redis": ("aj.store", "aj.worker.rq_worker", "aj.worker.loop", "bench.store", "bench.peers"),
     "rq": ("aj.store", "aj.worker.rq_worker", "aj.worker.loop", "bench.peers"),
     "celery": ("bench.peers.celery_app",),
-    "requests": ("aj.egress",),
+    "requests": ("aj.egress", "aj.client"),
     "urllib3": ("aj.egress",),
     "pydantic": ("aj.registry", "aj.tasks"),
     "pydantic_core": ("aj.registry",),
     "prometheus_client": ("aj.views_metrics",),
     "http_sf": ("aj.headers",),
+    "click": ("aj.cli.", "aj.check"),
     "time": ("aj.clock",),
     "datetime": ("aj.clock", "aj.egress", "bench.sections.webhooks"),
 }
@@ -63,6 +58,7 @@ EDGES = (
     "aj.worker.fleet",
     "aj.worker.child",
     "aj.local",
+    "aj.cli.terminal",
     "hooksink",
     "wsgi",
     "bench.__main__",
@@ -118,6 +114,24 @@ def test_no_import_cycle() -> None:
         for name in ready:
             del waiting[name]
     assert sorted(waiting) == []
+
+
+def test_the_client_knows_only_words_and_requests() -> None:
+    """It works against any server that keeps the contract, where nothing of a server is installed."""
+    of_client = {name: each for name, each in modules().items() if name.startswith("aj.client")}
+    ours = {_room(other.name) for each in of_client.values() for other in _ours(each) if _room(other.name)}
+    assert ours <= {"client", "errors", "clock", "signature", "version"}
+    libraries = {each.split(".")[0] for module in of_client.values() for each in module.imports}
+    assert libraries - sys.stdlib_module_names == {"aj", "requests"}
+
+
+def test_the_command_line_knows_no_server() -> None:
+    """A caller has the base dependencies only; what starts a server starts another program."""
+    of_cli = {name: each for name, each in modules().items() if name.startswith("aj.cli.") or name == "aj.cli"}
+    ours = {_room(other.name) for each in of_cli.values() for other in _ours(each) if _room(other.name)}
+    assert ours <= {"cli", "client", "errors", "clock", "signature", "settings", "access", "processes", "version"}
+    libraries = {each.split(".")[0] for module in of_cli.values() for each in module.imports}
+    assert libraries - sys.stdlib_module_names == {"aj", "click"}
 
 
 def test_nothing_leans_on_the_bench() -> None:

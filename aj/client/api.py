@@ -1,0 +1,148 @@
+"""An API by its address: submitting, and finding jobs again. What a call may be told is checked here."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Self
+from urllib.parse import urlencode
+from uuid import uuid4
+
+import requests
+
+from aj.client.address import Base
+from aj.client.call import Call
+from aj.client.errors import ClientError, NotUnderstood, Unreachable
+from aj.client.exchange import Exchange
+from aj.client.job import Job, job_document
+from aj.client.pacing import Deadline
+from aj.client.transport import Transport, checked, json_object
+
+_KEY = re.compile(r"[\x21-\x7e]{1,255}")
+_API_KEY = re.compile(r"[\x21-\x7e]{1,4096}")
+
+
+class Client:
+    """One API, mounted at `url`: `http://127.0.0.1:8140`, `https://host/api`.
+
+    `api_key` is sent as `Authorization: Bearer …`, to the origin of `url` only. `timeout_s` is the total time of one
+    call with all its retries; `Job.wait` and `Job.result` have their own. `session` is one of requests' that is set up
+    for what your network needs; without it the client has one of its own.
+    Several threads may share a client. After a fork the child may go on with it.
+
+    Raises: ClientError: `url` or `api_key` cannot be used.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        api_key: str | None = None,
+        timeout_s: float = 30.0,
+        session: requests.Session | None = None,
+    ) -> None:
+        if api_key is not None and not _API_KEY.fullmatch(api_key):
+            raise ClientError("an API key is visible ASCII, without spaces")
+        if not timeout_s > 0:
+            raise ClientError(f"timeout_s is {timeout_s}; it must be more than 0")
+        base = Base(url)
+        self._exchange = Exchange(api_key, session, is_loopback=base.is_loopback)
+        self._transport = Transport(base, self._exchange, timeout_s)
+
+    def __repr__(self) -> str:
+        return f"<Client {self._transport.base.url}>"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Lets go of the connections that are kept. A session that you gave stays open."""
+        self._exchange.close()
+
+    def submit(
+        self,
+        body: Mapping[str, Any] | None = None,
+        /,
+        *,
+        idempotency_key: str | None = None,
+        timeout_s: float | None = None,
+        **members: Any,
+    ) -> Job:
+        """Submits a job: `submit(n=5)`, `submit(task="square", n=5, callback_url=…, metadata={…})`.
+
+        `body` has members whose names are taken here. Every submission has an Idempotency-Key, so that it is safe to
+        repeat it after any trouble; `idempotency_key` is for one that must stay the same in another process too.
+
+        Raises:
+            ApiError: it was refused.
+            Unreachable: no usable answer in time; its `idempotency_key` makes it safe to submit the same again.
+            TypeError, ValueError: the members are no JSON, or one is given twice.
+        """
+        if body is not None and body.keys() & members.keys():
+            raise TypeError(f"given twice: {', '.join(sorted(body.keys() & members.keys()))}")
+        sent = json.dumps({**(body or {}), **members}, allow_nan=False).encode()
+        key = str(uuid4()) if idempotency_key is None else idempotency_key
+        call = Call("POST", self._transport.base.of("/jobs"), sent, {"Idempotency-Key": _quoted(key)})
+        try:
+            answer = self._transport.send(call, None if timeout_s is None else Deadline(timeout_s))
+        except Unreachable as trouble:
+            text = f"{trouble}; whether the job was accepted is not known, and idempotency_key={key!r} makes it safe"
+            text += " to submit the same again"
+            raise Unreachable(text, trouble.last, key, retryable=trouble.retryable) from trouble
+        document = json_object(checked(answer))
+        named = answer.fields.get("Location") or document.get("job_id")
+        if not isinstance(named, str):
+            raise NotUnderstood(answer.status, {}, "the answer does not say where the job is")
+        url = (
+            self._transport.location(answer, named) if "Location" in answer.fields else self._transport.base.job(named)
+        )
+        job = Job(self._transport, url)
+        job.take(answer)
+        return job
+
+    def job(self, url: str) -> Job:
+        """The job with this id, Location or `Job.url`. Nothing is asked yet.
+
+        Raises: ClientError: it is no address, or one at another origin.
+        """
+        return Job(self._transport, self._transport.base.job(url))
+
+    def jobs(self, *, status: str | None = None, task: str | None = None) -> Iterator[Job]:
+        """The jobs of this caller, newest first; pages are fetched as they are needed.
+
+        Their documents lack the outcome, which `Job.wait`, `Job.result` and `Job.refresh` fetch.
+        """
+        query = urlencode({name: value for name, value in (("status", status), ("task", task)) if value is not None})
+        url: str | None = self._transport.base.of("/jobs") + (f"?{query}" if query else "")
+        seen: set[str] = set()
+        while url is not None and url not in seen:
+            seen.add(url)
+            answer = checked(self._transport.send(Call("GET", url)))
+            documents = json_object(answer).get("jobs")
+            if not isinstance(documents, list):
+                raise NotUnderstood(answer.status, {}, "an answer without jobs")
+            for document in documents:
+                named = job_document(answer, document).get("job_id")
+                if not isinstance(named, str):
+                    raise NotUnderstood(answer.status, {}, "a job without an id")
+                yield Job(self._transport, self._transport.base.job(named), document)
+            url = None if answer.next_url is None else self._transport.location(answer, answer.next_url)
+
+    def tasks(self) -> list[dict[str, Any]]:
+        """What can be submitted: the tasks, as `GET /tasks` has them."""
+        tasks = self._transport.document(Call("GET", self._transport.base.of("/tasks"))).get("tasks")
+        if not isinstance(tasks, list):
+            raise NotUnderstood(200, {}, "an answer without tasks")
+        return tasks
+
+
+def _quoted(key: str) -> str:
+    """The key as a structured field. Raises: ClientError. Source: RFC 9651, section 3.3.3."""
+    if not _KEY.fullmatch(key):
+        raise ClientError("an Idempotency-Key is 1 to 255 visible ASCII characters")
+    escaped = key.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'

@@ -1,0 +1,120 @@
+"""The thread in which one request is made, and how it is left when time is over.
+
+A connection of urllib3 tells its attempt that it is used, so that it can be shut under a thread that nobody waits for.
+Nothing here knows what is asked.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import socket
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import requests
+import requests.adapters
+
+from aj.client.call import Answer
+
+# So many are kept for the next request; urllib3 warns of each one more, and a job that is waited for takes one.
+CONNECTIONS = 256
+_current: contextvars.ContextVar[Attempt | None] = contextvars.ContextVar("aj_client_attempt", default=None)
+
+
+def within(left_s: float, send: Callable[[], Answer]) -> Answer | None:
+    """What `send` gives in a thread of its own, or None where `left_s` seconds were not enough.
+
+    Raises: whatever `send` raises, and what a signal raises meanwhile.
+    """
+    attempt = Attempt(send)
+    context = contextvars.copy_context()
+    thread = threading.Thread(target=context.run, args=(attempt.run,), name="aj-client", daemon=True)
+    try:
+        thread.start()
+        has_ended = attempt.ended.wait(min(left_s, threading.TIMEOUT_MAX))
+    finally:
+        attempt.leave()
+    return attempt.outcome() if has_ended else None
+
+
+class Attempt:
+    """What goes on in the thread of one attempt, and how whoever waits for it leaves it."""
+
+    def __init__(self, send: Callable[[], Answer]) -> None:
+        self._send = send
+        self._answer: Answer | None = None
+        self._error: BaseException | None = None
+        self._connection: Any = None
+        self._is_left = False
+        self.ended = threading.Event()
+
+    def run(self) -> None:
+        _current.set(self)
+        try:
+            self._answer = self._send()
+        except BaseException as error:
+            self._error = error
+            with contextlib.suppress(Exception):  # what was left in it would be taken for the answer of another request
+                self._connection.close()
+        finally:
+            self._connection = None
+            self.ended.set()
+
+    def uses(self, connection: Any) -> None:
+        """Notes what is to be shut when nobody waits any more. Raises: OSError: nobody does."""
+        self._connection = connection
+        if self._is_left:
+            raise ConnectionAbortedError("nobody waits for this any more")
+
+    def leave(self) -> None:
+        """Nobody waits any more: where the thread still does, its connection is shut."""
+        self._is_left = True
+        sock = getattr(self._connection, "sock", None)
+        if sock is not None and not self.ended.is_set():
+            with contextlib.suppress(OSError, ValueError):
+                sock.shutdown(socket.SHUT_RDWR)
+
+    def outcome(self) -> Answer:
+        """What came of it. Raises: whatever sending raised."""
+        if self._error is not None:
+            raise self._error
+        assert self._answer is not None
+        return self._answer
+
+
+class _Noted:
+    """Laid over a connection of urllib3: tells the attempt of this thread about it, before it is used."""
+
+    def connect(self) -> None:
+        _note(self)
+        super().connect()  # type: ignore[misc]
+        _note(self)
+
+    def request(self, *args: Any, **kwargs: Any) -> Any:
+        _note(self)
+        return super().request(*args, **kwargs)  # type: ignore[misc]
+
+
+class _Adapter(requests.adapters.HTTPAdapter):
+    """Makes connections that an attempt knows of. `ConnectionCls` is where urllib3 lets others say what is made."""
+
+    def get_connection_with_tls_context(self, *args: Any, **kwargs: Any) -> Any:
+        pool: Any = super().get_connection_with_tls_context(*args, **kwargs)
+        if not issubclass(pool.ConnectionCls, _Noted):
+            pool.ConnectionCls = type("NotedConnection", (_Noted, pool.ConnectionCls), {})
+        return pool
+
+
+def make_session() -> requests.Session:
+    session = requests.Session()
+    for scheme in ("http://", "https://"):
+        session.mount(scheme, _Adapter(pool_maxsize=CONNECTIONS))
+    return session
+
+
+def _note(connection: Any) -> None:
+    attempt = _current.get()
+    if attempt is not None:
+        attempt.uses(connection)
