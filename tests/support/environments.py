@@ -22,8 +22,8 @@ INSTALL_S = 300
 LEFTOVERS = (".*", "__pycache__", "*.egg-info", "build", "dist")
 
 
-class Unreachable(Exception):
-    """The package index does not answer."""
+class Unavailable(Exception):
+    """This machine cannot make or fill an environment at the moment; the message says how it can."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +56,11 @@ class Environment:
         )
 
     def install(self, *requirements: str) -> None:
-        """Raises: Unreachable. RuntimeError: it cannot be installed; with pip's own words."""
+        """Raises: Unavailable. RuntimeError: it cannot be installed; with pip's own words."""
         command = ("-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--retries", "1")
         done = self.run("python", *command, *requirements, cwd=self.folder, within_s=INSTALL_S)
         if done.returncode and "connection broken by" in done.stderr:
-            raise Unreachable("the package index does not answer; with a network these run by themselves")
+            raise Unavailable("the package index does not answer; with a network these run by themselves")
         if done.returncode:
             raise RuntimeError(done.stderr)
 
@@ -71,18 +71,20 @@ def foreign_env(extra: Mapping[str, str]) -> dict[str, str]:
 
 
 def make_environment(folder: Path, python: str = sys.executable) -> Environment:
-    """A fresh venv, with pip and nothing else of use."""
+    """A fresh venv, with pip and nothing else of use. Raises: Unavailable."""
     base = getattr(sys, "_base_executable", "") if python == sys.executable else ""
-    subprocess.run([base or python, "-m", "venv", str(folder)], check=True, stdout=subprocess.DEVNULL)
+    command = [base or python, "-m", "venv", str(folder)]
+    if subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False).returncode:
+        raise Unavailable(f"{command[0]} cannot make a venv (on Debian and Ubuntu: apt-get install python3-venv)")
     return Environment(folder)
 
 
 def environment_with(folder: Path, *requirements: str) -> Environment:
-    """For a test, which is left out where the index cannot be reached; in CI it fails."""
-    environment = make_environment(folder)
+    """For a test, which is left out where there can be none; in CI it fails."""
     try:
+        environment = make_environment(folder)
         environment.install(*requirements)
-    except Unreachable as why:
+    except Unavailable as why:
         if os.environ.get("CI") == "true":
             pytest.fail(str(why))
         pytest.skip(str(why))
