@@ -15,7 +15,7 @@ STOREYS = (
         "words",
         (
             *("errors", "clock", "version", "signature", "settings", "schedule", "pace", "rate", "job", "headers"),
-            *("body", "access", "logs"),
+            *("body", "access", "logs", "extras"),
         ),
     ),
     ("rooms", ("store", "egress", "registry", "progress", "tasks", "processes", "waiting", "webhook")),
@@ -148,6 +148,7 @@ def test_the_receiver_knows_only_the_words_it_needs() -> None:
         "aj.signature",
         "aj.clock",
         "aj.errors",
+        "aj.extras",
         "aj.settings",
     }
 
