@@ -5,14 +5,10 @@ So that modules in the working folder are found, as with `python -m`, and no cod
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import sys
 
 import click
-
-# What the extra `server` brings, by the names under which it is imported.
-SERVER = ("flask", "gunicorn", "hiredis", "http_sf", "pydantic", "redis", "rq", "urllib3")
 
 
 @click.command
@@ -44,10 +40,5 @@ def worker(only: str | None) -> None:
 
 
 def become(module: str, *arguments: str) -> None:
-    """Turns this process into `python -m module`.
-
-    Raises: click.ClickException: the extra `server` is not installed.
-    """
-    if [name for name in SERVER if importlib.util.find_spec(name) is None]:
-        raise click.ClickException("this needs more than a client does: pip install 'flask-aj[server]'")
+    """Turns this process into `python -m module`, which says itself what it lacks."""
     os.execv(sys.executable, [sys.executable, "-m", module, *arguments])  # noqa: S606 - the Python that runs us

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import tomllib
 
 import click
 import pytest
 
-from aj.cli import main, processes, root
+from aj.cli import main, root
 from aj.cli.ends import exit_of, tell_error
 from aj.cli.exits import Exit
 from aj.client import ApiError, ClientError, JobGone, JobUnknown, NotUnderstood, Unreachable
@@ -47,14 +46,6 @@ def test_a_caller_needs_nothing_of_a_server(arguments: list[str], code: int) -> 
     assert (done.returncode, "Traceback" in done.stderr) == (code, False), done.stderr
 
 
-@pytest.mark.parametrize("name", ["up", "demo", "worker"])
-def test_who_wants_a_server_without_its_extra_is_told_how_to_get_it(name: str) -> None:
-    """In one line."""
-    done = _without(("flask",), name)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "aj: this needs more than a client does: pip install 'flask-aj[server]'\n"
-
-
 def test_help_loads_neither_client_nor_server() -> None:
     """It is there at once."""
     script = "import sys; from aj.cli import main; main(['--help']); print({'requests', 'flask'} & set(sys.modules))"
@@ -62,13 +53,6 @@ def test_help_loads_neither_client_nor_server() -> None:
         [sys.executable, "-c", script], env=clean_env({}), cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert done.stdout.endswith("set()\n")
-
-
-def test_the_extra_is_looked_for_by_what_it_brings() -> None:
-    """As `pyproject.toml` has it."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    named = [each.partition(">")[0].replace("-", "_") for each in project["optional-dependencies"]["server"]]
-    assert tuple(named) == processes.SERVER
 
 
 @pytest.mark.parametrize(
