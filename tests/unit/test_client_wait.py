@@ -255,6 +255,19 @@ def test_an_outage_at_the_end_of_a_wait_is_a_timeout(world: World) -> None:
     assert isinstance(caught.value.__cause__, Unreachable)
 
 
+def test_who_waits_again_and_again_obeys_as_well(world: World) -> None:
+    """A Retry-After that leads past the end of a wait counts in the next one."""
+    world.will(200, RUNNING, Retry_After="1")
+    world.will(503, Retry_After="100")
+    world.will(200, DONE)
+    for _ in range(5):
+        with pytest.raises(JobTimeout):
+            world.job.wait(timeout_s=20)
+    assert world.job.wait(timeout_s=20).done
+    assert world.times[:2] == [0.0, 1.0]
+    assert 101 <= world.times[2] < 112
+
+
 def test_trouble_that_does_not_pass_ends_a_wait(world: World) -> None:
     """Such as a certificate that has become another one."""
     world.will(200, RUNNING, Retry_After="2")
