@@ -9,6 +9,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from aj import extras
+
 if TYPE_CHECKING:
     from aj.app import create_app
     from aj.blueprint import JobsBlueprint
@@ -32,4 +34,9 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+    try:
+        return getattr(import_module(_HOMES[name]), name)
+    except ModuleNotFoundError as error:
+        if not extras.is_of_server(error.name):
+            raise
+        raise ImportError(extras.hint(f"aj.{name}", f"{error.name}"), name=error.name) from None

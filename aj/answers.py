@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from flask import Response, current_app, g, request, url_for
+from flask import Request, Response
 from werkzeug.datastructures import Headers
 from werkzeug.exceptions import PreconditionFailed
-from werkzeug.urls import iri_to_uri
+from werkzeug.http import unquote_etag
 
 from aj import clock
 from aj.cancel import Cancel
@@ -25,7 +25,6 @@ from aj.waiting import Waiting
 EXTENSION = "aj"
 UNCACHED = {"Cache-Control": "no-store"}
 CONDITIONS = ("HTTP_IF_MATCH", "HTTP_IF_NONE_MATCH")
-ANY_ID, MOST_ROOTS = "00000000-0000-7000-8000-000000000000", 100
 UNKNOWN = "No job has this id, or it ended so long ago that nothing is known of it."
 
 
@@ -33,7 +32,7 @@ UNKNOWN = "No job has this id, or it ended so long ago that nothing is known of 
 class Api:
     """What the routes of one blueprint work with; `tasks` and `openapi` are JSON that is served as it is.
 
-    `jobs_urls` has the address of its jobs for each root at which a server mounts it.
+    `jobs_url` gives the path of its jobs below the root at which a server mounts the app.
     """
 
     settings: Settings
@@ -47,25 +46,37 @@ class Api:
     task_names: tuple[str, ...]
     tasks: bytes
     openapi: bytes
-    jobs_urls: dict[str, str] = field(default_factory=dict)
+    jobs_url: Callable[[str], str]
 
 
-def current_api() -> Api:
-    api = current_app.extensions[EXTENSION][request.blueprint]
-    assert isinstance(api, Api)
-    return api
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One request: what its routes work with, itself, and its caller; "" where callers are not told apart."""
+
+    api: Api
+    request: Request
+    caller: str
 
 
-def found_job(job_id: str) -> Found:
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a route answers: status, header fields in their order, body. Who sends it adds the length."""
+
+    status: int
+    fields: dict[str, str]
+    body: bytes
+
+
+def found_job(asked: Asked, job_id: str) -> Found:
     """The job, or the problem that says what is known of its id."""
     if not is_job_id(job_id):
         raise JobUnknown("No job has an id of this form.")
-    return known_job(current_api().find(job_id))
+    return known_job(asked, asked.api.find(job_id))
 
 
-def known_job(found: Found) -> Found:
+def known_job(asked: Asked, found: Found) -> Found:
     """What was found, where that is a job of the caller's; else the problem that says what is known of its id."""
-    if (found.job.owner if found.job else found.owner) != g.caller:
+    if (found.job.owner if found.job else found.owner) != asked.caller:
         raise JobUnknown(UNKNOWN)  # whose job it is, and that it is one, is nobody else's business
     if found.deleted_ms is not None:
         deleted_at = clock.rfc3339(found.deleted_ms)
@@ -77,67 +88,61 @@ def known_job(found: Found) -> Found:
     return found
 
 
-def document(found: Found, more: Mapping[str, str] = MappingProxyType({})) -> Response:
+def document(asked: Asked, found: Found, more: Mapping[str, str] = MappingProxyType({})) -> Reply:
     """The job as it stands; `more` are further header fields."""
     job, outlook = found.job, found.outlook
     assert job is not None
     if job.status.is_final:
         shown = job.document()
-        return json_answer(shown, 200, {"Cache-Control": "no-cache", "ETag": f'"{digest(shown)}"', **more})
+        return json_reply(shown, 200, {"Cache-Control": "no-cache", "ETag": f'"{digest(shown)}"', **more})
     # Weak while the job is active, since the estimates in its document move and the tag does not.
     headers = {"Cache-Control": "no-cache", "ETag": f'W/"{job.etag()}"', **more}
-    headers["Retry-After"] = retry_after(outlook, job.result_ttl_s)
-    return json_answer(job.document(outlook.position, outlook.eta_s), 200, headers)
+    headers["Retry-After"] = retry_after(asked, outlook, job.result_ttl_s)
+    return json_reply(job.document(outlook.position, outlook.eta_s), 200, headers)
 
 
-def retry_after(outlook: Outlook, result_ttl_s: int | None) -> str:
+def retry_after(asked: Asked, outlook: Outlook, result_ttl_s: int | None) -> str:
     """Never so long that the result may be gone when the caller comes back."""
-    readable_s, _ = current_api().settings.lives_s(result_ttl_s)
+    readable_s, _ = asked.api.settings.lives_s(result_ttl_s)
     return str(outlook.retry_after_s(most_late_s=readable_s / 2))
 
 
-def conditional(answer: Response) -> Response:
-    """The answer, or that the caller has it already. Source: RFC 9110 section 13."""
+def conditional(asked: Asked, reply: Reply) -> Reply:
+    """The reply, or that the caller has it already. Source: RFC 9110 section 13."""
+    request = asked.request
     if not any(name in request.environ for name in CONDITIONS):
-        return answer
-    etag, is_weak = answer.get_etag()
-    assert etag is not None
+        return reply
+    etag, is_weak = unquote_etag(reply.fields["ETag"])
     matches = not is_weak and request.if_match.contains(etag)
     if request.headers.get("If-Match", "*").strip() != "*" and not matches:
         raise PreconditionFailed("What is there is not what If-Match names.")
-    if request.if_none_match.contains_weak(etag):
-        answer.status_code = 304
-        answer.set_data(b"")
-        answer.headers.pop("Content-Length", None)
-    return answer
+    return Reply(304, reply.fields, b"") if request.if_none_match.contains_weak(etag) else reply
 
 
 class Answer(Response):
-    """A response whose fields are as they are to be sent.
+    """A reply as Flask's response, whose fields are as they are to be sent.
 
     Werkzeug's own looks once more at each, and takes a Location apart in case it holds what no URI may: 8 % of what a
     submission costs a process. What it does for an answer without a body stays.
     """
 
+    default_mimetype = None
+
+    def __init__(self, reply: Reply) -> None:
+        super().__init__(reply.body, reply.status, reply.fields)
+
     def get_wsgi_headers(self, environ: Any) -> Headers:
         return self.headers if self.content_length else super().get_wsgi_headers(environ)
 
 
-def uncached(answer: Response) -> Response:
-    answer.headers.update(UNCACHED)
-    return answer
+def uncached(reply: Reply) -> Reply:
+    return Reply(reply.status, {**reply.fields, **UNCACHED}, reply.body)
 
 
-def json_answer(document: bytes, status: int, headers: Mapping[str, str] | None = None) -> Response:
-    return Answer(document, status, {"Content-Type": "application/json", **(headers or {})})
+def json_reply(document: bytes, status: int, fields: Mapping[str, str] = MappingProxyType({})) -> Reply:
+    return Reply(status, {"Content-Type": "application/json", **fields}, document)
 
 
-def job_url(job_id: str) -> str:
-    """The path of a job's status, wherever the routes are mounted. Made by Flask once for each such place."""
-    known, root = current_api().jobs_urls, request.script_root
-    url = known.get(root)
-    if url is None:
-        if len(known) >= MOST_ROOTS:
-            known.clear()  # another thread may look meanwhile, and has its own in hand
-        url = known[root] = iri_to_uri(url_for(".status", job_id=ANY_ID)).removesuffix(ANY_ID)
-    return url + job_id
+def job_url(asked: Asked, job_id: str) -> str:
+    """The path of a job's status, wherever the routes are mounted."""
+    return asked.api.jobs_url(asked.request.script_root) + job_id

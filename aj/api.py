@@ -9,10 +9,12 @@ import runpy
 import sys
 from collections.abc import Sequence
 
+from aj.extras import require_server
 from aj.processes import die_at_interrupt
 
 if __name__ == "__main__":
     die_at_interrupt()  # before the rest is loaded, which takes a moment
+    require_server()
 
 from aj.local.parts import api_options
 

@@ -8,6 +8,7 @@ from flask import Flask
 
 from aj.blueprint import JobsBlueprint
 from aj.settings import Settings
+from aj.short_cut import ShortCut
 
 
 def create_app(settings: Settings | None = None) -> Flask:
@@ -18,5 +19,7 @@ def create_app(settings: Settings | None = None) -> Flask:
     if settings is None:
         settings = Settings.from_env(os.environ)
     app = Flask("aj", static_folder=None)
-    app.register_blueprint(JobsBlueprint(settings, owns_app=True))
+    blueprint = JobsBlueprint(settings, owns_app=True)
+    app.register_blueprint(blueprint)
+    app.wsgi_app = ShortCut(app, blueprint.name)  # type: ignore[method-assign]
     return app

@@ -5,31 +5,31 @@ Mounts in any Flask app under any prefix. What the routes do stands in `views`.
 
 from __future__ import annotations
 
-import logging
-from functools import partial
+from collections.abc import Callable
+from functools import lru_cache, partial
+from typing import Any
 
-from flask import Blueprint, Response, current_app, request
+from flask import Blueprint, Response, current_app, g, request
 from flask.blueprints import BlueprintSetupState
 from werkzeug.exceptions import HTTPException, default_exceptions
-from werkzeug.routing import RequestRedirect
+from werkzeug.routing import Map, RequestRedirect
+from werkzeug.urls import iri_to_uri
 
 from aj import views, views_control, views_docs, views_metrics
-from aj.answers import EXTENSION, Api, current_api
+from aj.access import caller_of
+from aj.answers import EXTENSION, Answer, Api, Asked, Reply
 from aj.cancel import Cancel
 from aj.egress import Egress
 from aj.errors import Problem, SettingsError
-from aj.job import is_job_id, to_json
-from aj.logs import of_job
+from aj.job import to_json
 from aj.openapi import Guard, make_catalogue, make_document
-from aj.problems import http_exception_response, internal_error_response, problem_response
+from aj.problems import failure, http_exception_response
 from aj.registry import Registry
 from aj.settings import Settings
 from aj.store import Changes, Control, Figures, Jobs, Keys, connect, unready_because
 from aj.submit import Submit
 from aj.version import USER_AGENT
 from aj.waiting import Waiting
-
-log = logging.getLogger("aj.blueprint")
 
 ROUTES = (
     ("POST", "/jobs", "submit", views.submit_job),
@@ -48,6 +48,8 @@ ROUTES = (
     ("GET", "/docs", "docs", views_docs.docs),
     ("GET", "/docs/<string:asset>", "docs_asset", views_docs.docs_asset),
 )
+OPEN_TO_ALL = frozenset({"health", "ready", "metrics", "tasks", "openapi", "docs", "docs_asset"})
+ANY_ID, MOST_ROOTS = "00000000-0000-7000-8000-000000000000", 100
 
 
 class JobsBlueprint(Blueprint):
@@ -64,20 +66,23 @@ class JobsBlueprint(Blueprint):
         for method, path, endpoint, view in ROUTES:
             # Merging slashes would be a redirect, and to whatever the Host header says. With the app's own idea of a
             # slash at the end, one job would have two addresses.
-            self.add_url_rule(path, endpoint, view, methods=[method], merge_slashes=False, strict_slashes=True)
-        self.register_error_handler(Problem, _problem)
+            self.add_url_rule(
+                path, endpoint, partial(_answer, view), methods=[method], merge_slashes=False, strict_slashes=True
+            )
+        self.register_error_handler(Problem, _failed)
         for code in default_exceptions:  # one by one, since the app's handler of a code wins over ours of a class
-            self.register_error_handler(code, _http_error)
-        self.register_error_handler(HTTPException, _http_error)
-        self.register_error_handler(Exception, _unforeseen)
-        self.before_request(views.recognise_caller)
+            self.register_error_handler(code, _failed)
+        self.register_error_handler(HTTPException, _failed)
+        self.register_error_handler(Exception, _failed)
+        self.before_request(_recognise_caller)
         self.after_request(_complete_options)
         self.record(self._set_up)
 
     def _set_up(self, state: BlueprintSetupState) -> None:
         name = f"{state.name_prefix}.{state.name}".lstrip(".")
         apis = state.app.extensions.setdefault(EXTENSION, {})
-        apis[name] = make_api(self._settings or Settings.from_config(state.app.config))
+        jobs_url = lru_cache(MOST_ROOTS)(partial(_jobs_url, state.app.url_map, f"{name}.status"))
+        apis[name] = make_api(self._settings or Settings.from_config(state.app.config), jobs_url)
         prefix = (state.url_prefix or "").rstrip("/")
         if "<" in prefix:
             raise SettingsError(f"the blueprint cannot be registered below {prefix!r}, which has a variable part")
@@ -88,7 +93,7 @@ class JobsBlueprint(Blueprint):
         state.app.before_request(partial(_routing_error, ours))
 
 
-def make_api(settings: Settings) -> Api:
+def make_api(settings: Settings, jobs_url: Callable[[str], str]) -> Api:
     """Builds what the routes need; opens no connection yet.
 
     Raises: SettingsError: no store is named, or a task stands for a queue that nobody serves.
@@ -113,8 +118,33 @@ def make_api(settings: Settings) -> Api:
         figures=Figures(client, keys),
         task_names=tuple(each.name for each in registry),
         tasks=to_json(make_catalogue(registry, settings)),
-        openapi=to_json(make_document(ROUTES, registry, Guard(bool(settings.api_keys), views.OPEN_TO_ALL))),
+        openapi=to_json(make_document(ROUTES, registry, Guard(bool(settings.api_keys), OPEN_TO_ALL))),
+        jobs_url=jobs_url,
     )
+
+
+def _jobs_url(routes: Map, endpoint: str, root: str) -> str:
+    """The path before the id of a job, where a server mounts the app at `root`."""
+    url = routes.bind("any", root).build(endpoint, {"job_id": ANY_ID}, force_external=True)
+    return iri_to_uri("/" + url.split("/", 3)[3]).removesuffix(ANY_ID)
+
+
+def _current_api() -> Api:
+    api = current_app.extensions[EXTENSION][request.blueprint]
+    assert isinstance(api, Api)
+    return api
+
+
+def _recognise_caller() -> None:
+    """Keeps what is asked, and by whom. Raises: Unauthorized: keys are configured, and this is none of them."""
+    api = _current_api()
+    is_open = (request.endpoint or "").rpartition(".")[2] in OPEN_TO_ALL
+    caller = "" if is_open else caller_of(request.headers.get("Authorization"), api.settings.api_keys)
+    g.asked = Asked(api, request._get_current_object(), caller)  # type: ignore[attr-defined]
+
+
+def _answer(view: Callable[..., Reply], **names: Any) -> Response:
+    return Answer(view(g.asked, **names))
 
 
 def _complete_options(answer: Response) -> Response:
@@ -127,28 +157,12 @@ def _complete_options(answer: Response) -> Response:
     return answer
 
 
-def _problem(problem: Problem) -> Response:
-    _count_refused(problem.slug)
-    return problem_response(problem)
-
-
-def _http_error(error: HTTPException) -> Response:
-    _count_refused("http-error")
-    return http_exception_response(error)
-
-
-def _count_refused(why: str) -> None:
-    """Counts a submission that brings no job; those that do are counted in the step that creates it."""
+def _failed(error: Exception) -> Response:
+    """The answer to an error. A submission that brings no job is counted; others are in the step that creates them."""
+    why, answer = failure(error, request, (request.view_args or {}).get("job_id", ""))
     if request.endpoint == f"{request.blueprint}.submit":
-        current_api().figures.count_refused(why)
-
-
-def _unforeseen(error: Exception) -> Response:
-    _count_refused("internal-error")
-    job_id = (request.view_args or {}).get("job_id", "")
-    fields = of_job(job_id) if is_job_id(job_id) else {}
-    log.error("%s %s broke", request.method, request.path, exc_info=error, extra=fields)
-    return internal_error_response()
+        _current_api().figures.count_refused(why)
+    return answer
 
 
 def _routing_error(ours: str) -> Response | None:

@@ -10,6 +10,7 @@ import math
 import statistics
 import struct
 from dataclasses import dataclass
+from functools import lru_cache
 
 # Runs that are remembered of a task, or of a queue.
 KEPT = 64
@@ -28,6 +29,7 @@ LATE_WHERE_UNKNOWN = 0.5
 ROUNDED_DOWN_UNTIL_S = 4.0
 ROUNDED_UP_BY_S = 0.6
 
+MOST_TEXTS = 64
 _LEAST_S, _RATIO = 0.001, 1.001
 
 
@@ -44,7 +46,9 @@ class Lengths:
     seconds: tuple[float, ...] = ()
 
     @classmethod
+    @lru_cache(MOST_TEXTS)
     def unpacked(cls, text: bytes) -> Lengths:
+        """The lengths that a text remembers. The same text comes again and again, until another run has ended."""
         count = len(text) // 2
         steps = struct.unpack(f">{count}H", text[: 2 * count])
         return cls(tuple([_LEAST_S * _RATIO**each for each in steps]))

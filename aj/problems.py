@@ -2,19 +2,37 @@
 
 from __future__ import annotations
 
+import logging
 from http import HTTPStatus
 from typing import Any
 
-from flask import Response
+from flask import Request, Response
 from werkzeug.exceptions import HTTPException
 
 from aj.errors import FieldError, Invalid, JobDeleted, JobGone, NotReady, Problem, RateExceeded
-from aj.job import to_json
+from aj.job import is_job_id, to_json
+from aj.logs import of_job
+
+log = logging.getLogger("aj.problems")
 
 MEDIA_TYPE = "application/problem+json"
 TYPE_PREFIX = "urn:problem-type:aj:"
 RETRY_AFTER_S = 2
 MOST_ERRORS = 50
+
+
+def failure(error: Exception, request: Request, job_id: str) -> tuple[str, Response]:
+    """Why a request failed, in a word for the figures, and its answer. `job_id` is what it names, if anything.
+
+    What nobody foresaw is logged here.
+    """
+    if isinstance(error, Problem):
+        return error.slug, problem_response(error)
+    if isinstance(error, HTTPException):
+        return "http-error", http_exception_response(error)
+    fields = of_job(job_id) if is_job_id(job_id) else {}
+    log.error("%s %s broke", request.method, request.path, exc_info=error, extra=fields)
+    return "internal-error", internal_error_response()
 
 
 def problem_response(problem: Problem) -> Response:

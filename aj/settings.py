@@ -24,6 +24,8 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 DAY_S = 86_400
 LONGEST_TTL_S = 366 * DAY_S
 
+CALLERS_OWN = ("AJ_URL", "AJ_API_KEY")  # the command line reads them
+
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
@@ -233,7 +235,9 @@ class Settings:
         known = {variable(name): name for name in _PARSERS}
         named: dict[str, tuple[str, str]] = {}
         for called, text in environ.items():
-            if not called.startswith("AJ_"):
+            # A pair name:hash in AJ_API_KEY is a slip for AJ_API_KEYS, and would leave the API open.
+            is_callers_own = called in CALLERS_OWN and not (called == "AJ_API_KEY" and ":" in text)
+            if is_callers_own or not called.startswith("AJ_"):
                 continue
             if called not in known:
                 close = difflib.get_close_matches(called.upper(), known, 1)

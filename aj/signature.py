@@ -12,6 +12,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
+import os
 import re
 from collections.abc import Iterable, Mapping
 
@@ -19,12 +20,18 @@ from aj.errors import SettingsError, SignatureInvalid, SignatureMissing
 
 SECRET_PREFIX = "whsec_"
 SECRET_MIN_BYTES, SECRET_MAX_BYTES = 24, 64
+NEW_SECRET_BYTES = 32
 TOLERANCE_S = 300
 
 ID_HEADER, TIMESTAMP_HEADER, SIGNATURE_HEADER = "webhook-id", "webhook-timestamp", "webhook-signature"
 
 _ID = re.compile(r"[\x21-\x2d\x2f-\x7e]{1,255}")  # visible ASCII without the full stop that joins the parts
 _TIMESTAMP = re.compile(r"[0-9]{1,12}")
+
+
+def new_secret() -> str:
+    """A fresh secret in its `whsec_…` form."""
+    return SECRET_PREFIX + base64.b64encode(os.urandom(NEW_SECRET_BYTES)).decode("ascii")
 
 
 def decode_secret(text: str) -> bytes:

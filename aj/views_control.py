@@ -6,11 +6,11 @@ import contextlib
 from http import HTTPStatus
 from urllib.parse import urlencode
 
-from flask import Response, g, request, url_for
+from flask import url_for
 from werkzeug.exceptions import PreconditionFailed
 from werkzeug.urls import iri_to_uri
 
-from aj.answers import conditional, current_api, document, found_job, json_answer, known_job, uncached
+from aj.answers import UNCACHED, Asked, Reply, conditional, document, found_job, json_reply, known_job, uncached
 from aj.errors import JobDeleted, MalformedQuery, NotPossible, NotReady, StillActive
 from aj.job import Status, is_job_id, join_members, to_json
 from aj.store import Found, Wanted
@@ -18,73 +18,71 @@ from aj.store import Found, Wanted
 PAGE_DEFAULT, PAGE_MOST = 50, 200
 
 
-def cancel_job(job_id: str) -> Response:
-    _check_precondition(found_job(job_id))
-    return document(known_job(current_api().cancel(job_id)))
+def cancel_job(asked: Asked, job_id: str) -> Reply:
+    _check_precondition(asked, found_job(asked, job_id))
+    return document(asked, known_job(asked, asked.api.cancel(job_id)))
 
 
-def delete_job(job_id: str) -> Response:
+def delete_job(asked: Asked, job_id: str) -> Reply:
     with contextlib.suppress(JobDeleted):
-        _check_precondition(found_job(job_id))
-        if current_api().control.delete(job_id, current_api().settings.tombstone_ttl_s) == "active":
+        _check_precondition(asked, found_job(asked, job_id))
+        if asked.api.control.delete(job_id, asked.api.settings.tombstone_ttl_s) == "active":
             raise StillActive("The job has not ended; cancel it first.")
-    answer = uncached(Response(status=204))
-    answer.headers.pop("Content-Type")
-    return answer
+    return Reply(204, {**UNCACHED}, b"")
 
 
-def list_jobs() -> Response:
-    page = current_api().control.page(*_query())
+def list_jobs(asked: Asked) -> Reply:
+    page = asked.api.control.page(*_query(asked))
     documents = b", ".join(join_members(job.members()) for job in page.jobs)
-    answer = uncached(json_answer(b'{"jobs": [' + documents + b"]}", 200))
+    reply = uncached(json_reply(b'{"jobs": [' + documents + b"]}", 200))
     if page.next_id is not None:
-        kept = {name: value for name, value in request.args.items() if name in ("status", "task", "limit")}
+        kept = {name: value for name, value in asked.request.args.items() if name in ("status", "task", "limit")}
         query = urlencode({**kept, "cursor": page.next_id})
-        answer.headers["Link"] = f'<{iri_to_uri(url_for(".list"))}?{query}>; rel="next"'
-    return answer
+        reply.fields["Link"] = f'<{iri_to_uri(url_for(".list"))}?{query}>; rel="next"'
+    return reply
 
 
-def job_deliveries(job_id: str) -> Response:
+def job_deliveries(asked: Asked, job_id: str) -> Reply:
     """Each attempt to bring the job's webhook, oldest first."""
-    found_job(job_id)
-    attempts = current_api().control.attempts(job_id)
-    return uncached(json_answer(b'{"attempts": ' + (attempts or b"[]") + b"}", 200))
+    found_job(asked, job_id)
+    attempts = asked.api.control.attempts(job_id)
+    return uncached(json_reply(b'{"attempts": ' + (attempts or b"[]") + b"}", 200))
 
 
-def redeliver(job_id: str) -> Response:
-    found = found_job(job_id)
-    verdict = current_api().control.redeliver(job_id)
+def redeliver(asked: Asked, job_id: str) -> Reply:
+    found = found_job(asked, job_id)
+    verdict = asked.api.control.redeliver(job_id)
     if verdict == "none":
         raise NotPossible("The job has no webhook that could be sent: it has not ended, or has no callback_url.")
     if verdict == "pending":
         raise NotPossible("The webhook is on its way: attempts are still to come.")
     assert found.job is not None
-    answer = uncached(json_answer(to_json({"job_id": found.job.id, "callback": {"state": "pending"}}), 202))
-    answer.headers["Location"] = url_for(".deliveries", job_id=job_id)
-    return answer
+    shown = to_json({"job_id": found.job.id, "callback": {"state": "pending"}})
+    return json_reply(shown, 202, {**UNCACHED, "Location": url_for(".deliveries", job_id=job_id)})
 
 
-def health() -> Response:
+def health(_: Asked) -> Reply:
     """The process answers; nothing else is asked."""
-    return uncached(json_answer(to_json({"status": "ok"}), 200))
+    return uncached(json_reply(to_json({"status": "ok"}), 200))
 
 
-def ready() -> Response:
-    wrong = current_api().unready_because()
+def ready(asked: Asked) -> Reply:
+    wrong = asked.api.unready_because()
     if wrong:
         raise NotReady("; ".join(f"{name}: {what}" for name, what in wrong.items()), wrong)
-    return uncached(json_answer(to_json({"status": "ready"}), 200))
+    return uncached(json_reply(to_json({"status": "ready"}), 200))
 
 
-def _check_precondition(found: Found) -> None:
+def _check_precondition(asked: Asked, found: Found) -> None:
     """Raises: PreconditionFailed: the caller relies on another state of the job. Source: RFC 9110 section 13.2.2."""
-    if conditional(document(found)).status_code == HTTPStatus.NOT_MODIFIED:
+    if conditional(asked, document(asked, found)).status == HTTPStatus.NOT_MODIFIED:
         raise PreconditionFailed("What is there is what If-None-Match names.")
 
 
-def _query() -> tuple[Wanted, str | None, int]:
+def _query(asked: Asked) -> tuple[Wanted, str | None, int]:
     """Filter, cursor and size of a page. Raises: MalformedQuery."""
-    status, cursor, limit = (request.args.get(name) for name in ("status", "cursor", "limit"))
+    asked_for = asked.request.args
+    status, cursor, limit = (asked_for.get(name) for name in ("status", "cursor", "limit"))
     if status is not None and status not in list(Status):
         raise MalformedQuery(f"status is {status[:40]!r}; it must be one of: {', '.join(Status)}.")
     if cursor is not None and not is_job_id(cursor):
@@ -94,5 +92,5 @@ def _query() -> tuple[Wanted, str | None, int]:
             f"limit is {limit[:40]!r}; it must be a whole number from 1; a page holds {PAGE_MOST} at most."
         )
     statuses = frozenset(Status) if status is None else frozenset({Status(status)})
-    wanted = Wanted(statuses, request.args.get("task"), g.caller)
+    wanted = Wanted(statuses, asked_for.get("task"), asked.caller)
     return wanted, cursor, min(int(limit or PAGE_DEFAULT), PAGE_MOST)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from base64 import b64encode
+from collections.abc import Mapping
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
+from types import MappingProxyType
 
-from flask import Response, url_for
+from flask import url_for
 from werkzeug.exceptions import NotFound
 from werkzeug.urls import iri_to_uri
 
-from aj.answers import conditional, current_api
+from aj.answers import Asked, Reply, conditional
 from aj.job import digest, quoted
 
 # What the page needs of the package that holds Swagger UI, and nothing else of it.
@@ -43,28 +45,26 @@ _POLICY = (
 )
 
 
-def tasks() -> Response:
-    return _kept(current_api().tasks, "application/json")
+def tasks(asked: Asked) -> Reply:
+    return _kept(asked, asked.api.tasks, "application/json")
 
 
-def openapi() -> Response:
+def openapi(asked: Asked) -> Reply:
     """The document, with the prefix that this request came through as its server."""
     base = iri_to_uri(url_for(".openapi")).removesuffix("/openapi.json") or "/"
-    return _kept(b'{"servers": [{"url": ' + quoted(base) + b"}], " + current_api().openapi[1:], "application/json")
+    return _kept(asked, b'{"servers": [{"url": ' + quoted(base) + b"}], " + asked.api.openapi[1:], "application/json")
 
 
-def docs() -> Response:
+def docs(asked: Asked) -> Reply:
     _asset("swagger-ui-bundle.js")
-    answer = _kept(_PAGE.encode(), "text/html; charset=utf-8")
-    answer.headers["Content-Security-Policy"] = _POLICY
-    answer.headers["Referrer-Policy"] = "no-referrer"
-    return answer
+    guards = {"Content-Security-Policy": _POLICY, "Referrer-Policy": "no-referrer"}
+    return _kept(asked, _PAGE.encode(), "text/html; charset=utf-8", guards)
 
 
-def docs_asset(asset: str) -> Response:
+def docs_asset(asked: Asked, asset: str) -> Reply:
     if asset not in ASSETS:
         raise NotFound("The page has no such part.")
-    return _kept(_asset(asset), ASSETS[asset])
+    return _kept(asked, _asset(asset), ASSETS[asset])
 
 
 def _asset(name: str) -> bytes:
@@ -74,9 +74,6 @@ def _asset(name: str) -> bytes:
     return (Path(spec.origin).parent / "dist" / name).read_bytes()
 
 
-def _kept(body: bytes, media_type: str) -> Response:
-    answer = Response(body, content_type=media_type)
-    answer.headers["Cache-Control"] = "no-cache"
-    answer.headers["X-Content-Type-Options"] = "nosniff"
-    answer.set_etag(digest(body))
-    return conditional(answer)
+def _kept(asked: Asked, body: bytes, media_type: str, more: Mapping[str, str] = MappingProxyType({})) -> Reply:
+    fields = {"Content-Type": media_type, "Cache-Control": "no-cache", "X-Content-Type-Options": "nosniff"}
+    return conditional(asked, Reply(200, {**fields, "ETag": f'"{digest(body)}"', **more}, body))

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from flask import Response, request
 from werkzeug.exceptions import NotFound
 
-from aj.answers import current_api, uncached
+from aj.answers import UNCACHED, Asked, Reply
 from aj.errors import StoreUnavailable
 from aj.job import CallbackState, ErrorType, Status
 from aj.store import BOUNDS_S, Reading
@@ -29,19 +28,19 @@ _ALWAYS = (
 _ENDS = (Status.SUCCEEDED, *ErrorType)
 
 
-def metrics() -> Response:
+def metrics(asked: Asked) -> Reply:
     """The figures; of a store that is away only that it is."""
     if Collector is object:
         raise NotFound("This page needs an extra: pip install 'flask-aj[metrics]'.")
-    api = current_api()
+    api = asked.api
     try:
         reading = api.figures.read(api.settings.queues)
     except StoreUnavailable:
         reading = None
-    encode, media_type = choose_encoder(request.headers.get("Accept", ""))
+    encode, media_type = choose_encoder(asked.request.headers.get("Accept", ""))
     registry = CollectorRegistry()
     registry.register(Exposition(reading, api.task_names))
-    return uncached(Response(encode(registry), content_type=media_type))
+    return Reply(200, {"Content-Type": media_type, **UNCACHED}, encode(registry))
 
 
 class Exposition(Collector):

@@ -12,8 +12,12 @@ import signal
 import sys
 from collections.abc import Sequence
 
-if __name__ == "__main__" and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # until gunicorn sets its own: Ctrl-C shows no traceback
+from aj.extras import require_server
+
+if __name__ == "__main__":
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # until gunicorn sets its own: Ctrl-C shows no traceback
+    require_server("hooksink", ("flask", "gunicorn"))
 
 from gunicorn.config import make_settings  # type: ignore[import-untyped]
 

@@ -6,10 +6,12 @@ import os
 import sys
 from collections.abc import Sequence
 
+from aj.extras import require_server
 from aj.processes import die_at_interrupt
 
 if __name__ == "__main__":
     die_at_interrupt()  # before the rest is loaded, which takes a moment
+    require_server()
 
 from aj.errors import SettingsError
 from aj.local.demo import demo

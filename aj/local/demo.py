@@ -6,7 +6,6 @@ What it prints was received, not made up; where an answer is not what the contra
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import http.client
 import secrets
@@ -26,7 +25,7 @@ from aj.local.preflight import HOOK_LOG, receipts_log, refuse_bad_log, refuse_bu
 from aj.local.supervise import Ended, Group, Stopped
 from aj.local.waiting import wait_for
 from aj.settings import Settings
-from aj.signature import SECRET_PREFIX
+from aj.signature import new_secret
 
 JOB_S, WEBHOOK_S, TIDY_S = 60.0, 30.0, 10.0
 NEVER_GIVEN = "00000000-0000-7000-8000-000000000000"  # well-formed, and older than any
@@ -105,7 +104,6 @@ def _environment(environ: Mapping[str, str], asked: Settings, folder: Path) -> d
         for name, value in environ.items()
         if name in KEPT or not (name.startswith("AJ_") or name in foreign)
     }
-    secret = SECRET_PREFIX + base64.b64encode(secrets.token_bytes(32)).decode("ascii")
     return {
         **kept,
         "AJ_DATA_DIR": str(folder),
@@ -113,7 +111,7 @@ def _environment(environ: Mapping[str, str], asked: Settings, folder: Path) -> d
         "AJ_PORT": str(asked.port),
         "AJ_WEB_WORKERS": "1",
         "AJ_CALLBACK_ALLOW": f"{LOOPBACK}:{asked.hooksink_port}",
-        "AJ_WEBHOOK_SECRETS": secret,
+        "AJ_WEBHOOK_SECRETS": new_secret(),
         "HOOKSINK_LOG": str(_log_for(environ, folder)),
     }
 

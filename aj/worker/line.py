@@ -95,14 +95,20 @@ class Line:
                 return  # it is a handler that speaks, and the one that it has interrupted goes on with it
             self._is_sending = True
             try:
-                while self._unsent:
-                    self._send_some()
+                self._send_all()
             except BlockingIOError:
                 pass
             except OSError:
                 self._unsent.clear()  # nobody is there to hear it, which `hear` finds out
             finally:
                 self._is_sending = False
+
+    def _send_all(self) -> None:
+        """Apart, since in Python 3.13 what strikes as a loop goes back passes by each `try` and `with` around the loop
+        in its own function: the lock would be held for ever.
+        """
+        while self._unsent:
+            self._send_some()
 
     def _send_some(self) -> None:
         """An exception of a handler strikes after a call. What was sent must be noted by then: so one call does both,

@@ -204,10 +204,12 @@ def test_help_says_in_a_line_what_each_command_does(clone: Clone, asked: str) ->
     done = clone.run(asked)
     assert (done.returncode, done.stderr) == (0, "")
     commands = [line.split()[0] for line in done.stdout.splitlines() if line.startswith("  ")]
-    assert commands == ["demo", "up", "test", "check", "bench", "chaos", "setup", "help"]
+    assert commands == ["demo", "up", "test", "check", "bounds", "bench", "chaos", "setup", "help"]
 
 
-@pytest.mark.parametrize(("command", "module"), [("chaos", "tests.chaos"), ("bench", "bench")])
+@pytest.mark.parametrize(
+    ("command", "module"), [("bounds", "tests.bounds"), ("chaos", "tests.chaos"), ("bench", "bench")]
+)
 def test_what_is_a_program_of_its_own_is_passed_on(clone: Clone, command: str, module: str) -> None:
     """With its options, as they are."""
     clone.add_python("python3", "3.12.1")

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from aj import errors, views_metrics
+from aj.cli.api import DEFAULT_URL
 from aj.errors import Problem
 from aj.job import CallbackState, ErrorType, Status
-from aj.settings import Allowed, Settings, variable
+from aj.settings import CALLERS_OWN, Allowed, Settings, variable
 from aj.store import Reading
 from tests.architecture.tree import ROOT
 
@@ -32,9 +33,10 @@ def _shown(default: Any) -> str:
 
 
 def test_the_table_of_settings_has_every_setting_with_its_default_and_no_other() -> None:
-    """One row per field of Settings, and HOOKSINK_LOG, which is the receiver's own."""
+    """One row per field of Settings, HOOKSINK_LOG, which is the receiver's own, and what the command line reads."""
     rows = dict(re.findall(r"^\| `([A-Z_]+)` \| ([^|]+) \|", SETTINGS, re.MULTILINE))
     expected = {variable(each.name): f"`{_shown(each.default)}`" for each in fields(Settings)}
+    expected |= dict(zip(CALLERS_OWN, (f"`{DEFAULT_URL}`", "none"), strict=True))
     assert all(each.default is not MISSING for each in fields(Settings))
     rows_of_settings = {name: text.strip() for name, text in rows.items() if name.startswith("AJ_")}
     assert rows_of_settings == {name: "none" if text == "`none`" else text for name, text in expected.items()}

@@ -15,7 +15,7 @@ STOREYS = (
         "words",
         (
             *("errors", "clock", "version", "signature", "settings", "schedule", "pace", "rate", "job", "headers"),
-            *("body", "access", "logs"),
+            *("body", "access", "logs", "extras"),
         ),
     ),
     ("rooms", ("store", "egress", "registry", "progress", "tasks", "processes", "waiting", "webhook")),
@@ -24,7 +24,7 @@ STOREYS = (
         "doors",
         (
             *("problems", "openapi", "answers", "views", "views_control", "views_docs", "views_metrics", "blueprint"),
-            "client",
+            *("short_cut", "client"),
         ),
     ),
     ("assembly", ("app", "api", "local", "worker", "cli", "__main__")),
@@ -34,7 +34,7 @@ LEVEL = {name: level for level, (_, names) in enumerate(STOREYS) for name in nam
 # Which of our packages may name which library.
 CONFINED = {
     "flask": (
-        *("aj.blueprint", "aj.answers", "aj.views", "aj.problems", "aj.app", "hooksink", "bench.peers"),
+        *("aj.blueprint", "aj.answers", "aj.views", "aj.problems", "aj.app", "aj.short_cut", "hooksink", "bench.peers"),
         *("aj.local.web", "aj.local.gunicorn_worker"),
     ),
     "gunicorn": ("aj.local.gunicorn_worker", "aj.local.gunicorn_logs", "hooksink.__main__"),
@@ -48,6 +48,7 @@ CONFINED = {
     "pydantic_core": ("aj.registry",),
     "prometheus_client": ("aj.views_metrics",),
     "http_sf": ("aj.headers",),
+    "click": ("aj.cli.", "aj.check"),
     "time": ("aj.clock",),
     "datetime": ("aj.clock", "aj.egress", "bench.sections.webhooks"),
 }
@@ -57,6 +58,7 @@ EDGES = (
     "aj.worker.fleet",
     "aj.worker.child",
     "aj.local",
+    "aj.cli.terminal",
     "hooksink",
     "wsgi",
     "bench.__main__",
@@ -123,6 +125,15 @@ def test_the_client_knows_only_words_and_requests() -> None:
     assert libraries - sys.stdlib_module_names == {"aj", "requests"}
 
 
+def test_the_command_line_knows_no_server() -> None:
+    """A caller has the base dependencies only; what starts a server starts another program."""
+    of_cli = {name: each for name, each in modules().items() if name.startswith("aj.cli.") or name == "aj.cli"}
+    ours = {_room(other.name) for each in of_cli.values() for other in _ours(each) if _room(other.name)}
+    assert ours <= {"cli", "client", "errors", "clock", "signature", "settings", "access", "processes", "version"}
+    libraries = {each.split(".")[0] for module in of_cli.values() for each in module.imports}
+    assert libraries - sys.stdlib_module_names == {"aj", "click"}
+
+
 def test_nothing_leans_on_the_bench() -> None:
     """`aj` and hooksink do not know it, and it knows nothing of the tests."""
     for name, module in modules().items():
@@ -137,6 +148,7 @@ def test_the_receiver_knows_only_the_words_it_needs() -> None:
         "aj.signature",
         "aj.clock",
         "aj.errors",
+        "aj.extras",
         "aj.settings",
     }
 

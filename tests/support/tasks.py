@@ -118,6 +118,14 @@ def report(fractions: list[float]) -> str:
 
 
 @task
+def announce(message: str, path: str) -> None:
+    """Reports `message`, and runs until the file is there."""
+    report_progress(0.5, message)
+    while not Path(path).exists():
+        threading.Event().wait(0.01)
+
+
+@task
 def speak(text: str) -> None:
     """Says `text` in the log, itself and from a thread of its own."""
     log = logging.getLogger("shop")

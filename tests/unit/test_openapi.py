@@ -13,14 +13,13 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 from pydantic import BaseModel, Field
 
 from aj import task
-from aj.blueprint import ROUTES
+from aj.blueprint import OPEN_TO_ALL, ROUTES
 from aj.job import CallbackState, ErrorType, Status
 from aj.openapi import Guard, make_catalogue, make_document
 from aj.openapi.fields import SENT, TAKEN
 from aj.openapi.operations import OPERATIONS
 from aj.registry import Registry
 from aj.settings import Settings
-from aj.views import OPEN_TO_ALL
 from tests.support import tasks, typed_tasks
 from tests.support.task_modules import make_module
 from tests.unit.test_errors import LEAVES

@@ -167,6 +167,18 @@ def test_names_of_others_are_left_alone() -> None:
     assert Settings.from_env({"PATH": "x", "aj_port": "x", "PORT": "x", "LEASE_S": "x", "AJAX": "x"}) == Settings()
 
 
+def test_what_the_command_line_reads_is_no_setting_of_a_server() -> None:
+    """Who has both in one shell, as in a clone, can start a server there."""
+    assert Settings.from_env({"AJ_URL": "http://127.0.0.1:8140", "AJ_API_KEY": "aj_abc"}) == Settings()
+
+
+def test_keys_of_callers_under_the_name_of_one_key_are_refused() -> None:
+    """Else a missing letter would leave the API open to everybody."""
+    with pytest.raises(SettingsError, match="did you mean AJ_API_KEYS") as caught:
+        Settings.from_env({"AJ_API_KEY": "shop:" + 64 * "a"})
+    assert "aaaa" not in str(caught.value)
+
+
 def test_redis_url_stands_in_for_ours() -> None:
     """The name that platforms set; ours wins where both are set, and an empty one says nothing."""
     assert Settings.from_env({"REDIS_URL": "redis://a"}).redis_url == "redis://a"

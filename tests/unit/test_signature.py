@@ -10,7 +10,7 @@ import standardwebhooks
 
 from aj import clock
 from aj.errors import SettingsError, SignatureInvalid, SignatureMissing
-from aj.signature import TOLERANCE_S, decode_secret, sign, verify
+from aj.signature import TOLERANCE_S, decode_secret, new_secret, sign, verify
 
 # The vector that the specification's own libraries are tested with.
 VECTOR_SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
@@ -37,6 +37,13 @@ def accepts(given: dict[str, str], body: bytes = BODY, keys: tuple[bytes, ...] =
     except SignatureInvalid:
         return False
     return True
+
+
+def test_a_new_secret_is_fresh_and_one_that_is_taken() -> None:
+    """32 bytes of chance, within what the specification allows."""
+    one, other = decode_secret(new_secret()), decode_secret(new_secret())
+    assert one != other
+    assert len(one) == len(other) == 32
 
 
 def test_the_published_vector_is_signed_as_published() -> None:

@@ -1,0 +1,84 @@
+"""`aj submit`: from words on a line to a job, and to its result where that is waited for."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+import click
+
+from aj.cli.api import Api, seconds, with_api
+from aj.cli.complete import task_names
+from aj.cli.ends import tell_error
+from aj.cli.exits import Exit
+from aj.cli.jobs import wait_for
+from aj.cli.terminal import say, say_json, talk
+from aj.cli.text import plain
+from aj.cli.values import body_of, members
+from aj.client import NotUnderstood
+
+
+@click.command
+@click.argument("pairs", nargs=-1, metavar="[NAME=VALUE]...")
+@click.option("--text", "texts", multiple=True, metavar="NAME=VALUE", help="A parameter whose value is always text.")
+@click.option("--body", type=click.File("rb"), help="A file with the whole JSON object; - is standard input.")
+@click.option("--task", shell_complete=task_names, help="The task to run, where it is not the default one.")
+@click.option("--callback-url", metavar="URL", help="Where the webhook goes when the job has ended.")
+@click.option(
+    "--metadata", multiple=True, metavar="NAME=VALUE", help="A member of the metadata; more of them may follow."
+)
+@click.option("--key", help="The Idempotency-Key: the same key again is the same job. One is made where none is given.")
+@click.option("--wait", is_flag=True, help="Wait for the end, and print the result.")
+@click.option(
+    "--timeout",
+    "timeout_s",
+    metavar="SECONDS",
+    callback=seconds,
+    help="With --wait: how long to wait; for ever where not given.",
+)
+@with_api
+def submit(api: Api, **given: Any) -> int:
+    """Submit a job, and print its URL; with --wait, its result as JSON.
+
+    NAME=VALUE gives the task a parameter. The value is JSON where it reads as JSON, else text:
+
+    \b
+      aj submit n=5
+      aj submit --task thumbnails album=summer 'sizes=[64, 256]'
+      aj submit --task greet --text name=true    # the text "true"
+      echo '{"n": 5}' | aj submit --body -
+    """
+    if given["timeout_s"] is not None and not given["wait"]:
+        raise click.UsageError("--timeout says how long --wait waits; give both")
+    key = str(uuid.uuid4()) if given["key"] is None else given["key"]
+    body = _body(given)
+    try:
+        job = api.client.submit(body, idempotency_key=key)
+    except KeyboardInterrupt:
+        talk(f"aj: interrupted; the job may have been accepted: the same again with --key {key} is the same job")
+        return Exit.INTERRUPTED
+    except NotUnderstood as error:
+        code = tell_error(error, api.as_json)
+        talk(f"  the job may have been accepted: the same again with --key {key} is the same job")
+        return code
+    if given["wait"]:
+        return wait_for(api, job, given["timeout_s"])
+    if api.as_json:
+        say_json(job.document)
+    else:
+        say(plain(job.url))
+    return Exit.DONE
+
+
+def _body(given: dict[str, Any]) -> dict[str, Any]:
+    """The members of the file, over them those of the line, over them our own three."""
+    body = {} if given["body"] is None else body_of(given["body"].read())
+    typed = members(given["pairs"], given["texts"])
+    metadata = members(given["metadata"]) if given["metadata"] else None
+    for name, value in (("task", given["task"]), ("callback_url", given["callback_url"]), ("metadata", metadata)):
+        if value is None:
+            continue
+        if name in typed:
+            raise click.UsageError(f"{name!r} is given twice")
+        typed[name] = value
+    return body | typed

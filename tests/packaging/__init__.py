@@ -1,0 +1,1 @@
+"""What users install: the wheel, alone and with its extras, away from the clone."""
