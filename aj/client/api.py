@@ -17,7 +17,7 @@ from aj.client.errors import ClientError, NotUnderstood, Unreachable
 from aj.client.exchange import Exchange
 from aj.client.job import Job, job_document
 from aj.client.pacing import Deadline
-from aj.client.transport import Transport, checked, json_object
+from aj.client.transport import Transport, checked, json_list, json_object
 
 _KEY = re.compile(r"[\x21-\x7e]{1,255}")
 _API_KEY = re.compile(r"[\x21-\x7e]{1,4096}")
@@ -122,10 +122,7 @@ class Client:
         while url is not None and url not in seen:
             seen.add(url)
             answer = checked(self._transport.send(Call("GET", url)))
-            documents = json_object(answer).get("jobs")
-            if not isinstance(documents, list):
-                raise NotUnderstood(answer.status, {}, "an answer without jobs")
-            for document in documents:
+            for document in json_list(answer, "jobs"):
                 named = job_document(answer, document).get("job_id")
                 if not isinstance(named, str):
                     raise NotUnderstood(answer.status, {}, "a job without an id")
@@ -134,10 +131,7 @@ class Client:
 
     def tasks(self) -> list[dict[str, Any]]:
         """What can be submitted: the tasks, as `GET /tasks` has them."""
-        tasks = self._transport.document(Call("GET", self._transport.base.of("/tasks"))).get("tasks")
-        if not isinstance(tasks, list):
-            raise NotUnderstood(200, {}, "an answer without tasks")
-        return tasks
+        return json_list(checked(self._transport.send(Call("GET", self._transport.base.of("/tasks")))), "tasks")
 
 
 def _quoted(key: str) -> str:

@@ -30,12 +30,14 @@ class ApiError(ClientError):
     """The server answered, and the answer is no.
 
     `status` is the HTTP status. `problem` is the problem document as it came, empty where there was none; `type`,
-    `detail` and `errors` are its members, with the defaults of RFC 9457.
+    `detail` and `errors` are its members, with the defaults of RFC 9457. `retry_after_s` is what the answer asked for.
     """
 
-    def __init__(self, status: int, problem: Mapping[str, Any], otherwise: str) -> None:
+    def __init__(
+        self, status: int, problem: Mapping[str, Any], otherwise: str, retry_after_s: float | None = None
+    ) -> None:
         """`otherwise` is said where the problem has neither detail nor title."""
-        self.status, self.problem = status, dict(problem)
+        self.status, self.problem, self.retry_after_s = status, dict(problem), retry_after_s
         self.type = _text(problem.get("type")) or NO_TYPE
         self.detail = _text(problem.get("detail")) or _text(problem.get("title")) or otherwise
         errors = problem.get("errors")

@@ -13,7 +13,7 @@ from aj.client.address import job_id
 from aj.client.call import Answer, Call
 from aj.client.errors import NO_TYPE, ClientError, NotUnderstood, Unreachable
 from aj.client.pacing import Deadline, pause
-from aj.client.transport import Transport, checked, json_object
+from aj.client.transport import Transport, checked, json_list, json_object
 
 FINAL = frozenset({"succeeded", "failed"})
 WORDS = frozenset({"queued", "running"}) | FINAL
@@ -125,11 +125,8 @@ class Job:
 
     def deliveries(self) -> list[dict[str, Any]]:
         """The attempts so far to bring the job's webhook, oldest first."""
-        answer = checked(self._transport.send(Call("GET", self._below("/deliveries"))), of_job=True)
-        attempts = json_object(answer).get("attempts")
-        if not isinstance(attempts, list):
-            raise NotUnderstood(answer.status, {}, "an answer without attempts")
-        return attempts
+        answer = self._transport.send(Call("GET", self._below("/deliveries")))
+        return json_list(checked(answer, of_job=True), "attempts")
 
     def redeliver(self) -> None:
         """Sends the job's webhook again.
@@ -193,6 +190,9 @@ class Job:
             return self._transport.send(call, deadline if has_been_seen else deadline.sooner(attempt_s), attempt_s)
         except Unreachable as trouble:
             if has_been_seen and trouble.retryable:
+                asked_s = trouble.last.retry_after_s if trouble.last is not None else None
+                self._due_at_s = clock.monotonic_s() + (asked_s or 0.0)
+                pause(deadline.left_s())  # so that who waits again and again asks no more often for it
                 raise JobTimeout(self, f"the last look met trouble: {trouble}") from trouble
             raise
 

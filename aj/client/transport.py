@@ -60,10 +60,6 @@ class Transport:
             pause(pause_s)
             call = call.at_once()
 
-    def document(self, call: Call) -> dict[str, Any]:
-        """The JSON object of an answer that says yes. Raises: ApiError, Unreachable."""
-        return json_object(checked(self.send(call)))
-
     def location(self, answer: Answer, named: str) -> str:
         """What an answer names as an address. Raises: NotUnderstood: it is none, or elsewhere."""
         try:
@@ -92,8 +88,8 @@ def api_error(answer: Answer, *, of_job: bool = False) -> ApiError:
     problem: Any = {}
     if "json" in answer.fields.get("Content-Type", "").lower():
         problem = _parsed(answer)
-    otherwise = "the answer says no more"
-    return kind(status, problem if isinstance(problem, dict) else {}, otherwise)
+    shown = problem if isinstance(problem, dict) else {}
+    return kind(status, shown, "the answer says no more", answer.retry_after_s)
 
 
 def json_object(answer: Answer) -> dict[str, Any]:
@@ -103,6 +99,14 @@ def json_object(answer: Answer) -> dict[str, Any]:
         kind = answer.fields.get("Content-Type", "no type")[:80]
         raise NotUnderstood(answer.status, {}, f"an answer that is no JSON object ({kind})")
     return parsed
+
+
+def json_list(answer: Answer, name: str) -> list[Any]:
+    """The list that the answer's body has by this name. Raises: NotUnderstood: there is none."""
+    found = json_object(answer).get(name)
+    if not isinstance(found, list):
+        raise NotUnderstood(answer.status, {}, f"an answer without {name}")
+    return found
 
 
 def _parsed(answer: Answer) -> Any:

@@ -61,11 +61,11 @@ class HttpCutter:
                     break
                 data = data if most is None else data[:most]
                 most = None if most is None else most - len(data)
-                sink.sendall(data)
                 if source is ends[0]:
                     self.request_bytes += len(data)
                 else:
                     self.answer_bytes += len(data)
+                sink.sendall(data)
         for each in ends:
             with contextlib.suppress(OSError):
                 each.shutdown(socket.SHUT_RDWR)
