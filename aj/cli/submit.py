@@ -17,6 +17,8 @@ from aj.cli.text import plain
 from aj.cli.values import body_of, members
 from aj.client import NotUnderstood
 
+HELD_S = 1.0
+
 
 @click.command
 @click.argument("pairs", nargs=-1, metavar="[NAME=VALUE]...")
@@ -53,7 +55,7 @@ def submit(api: Api, **given: Any) -> int:
     key = str(uuid.uuid4()) if given["key"] is None else given["key"]
     body = _body(given)
     try:
-        job = api.client.submit(body, idempotency_key=key)
+        job = api.client.submit(body, idempotency_key=key, wait_s=_held_s(given))
     except KeyboardInterrupt:
         talk(f"aj: interrupted; the job may have been accepted: the same again with --key {key} is the same job")
         return Exit.INTERRUPTED
@@ -68,6 +70,11 @@ def submit(api: Api, **given: Any) -> int:
     else:
         say(plain(job.url))
     return Exit.DONE
+
+
+def _held_s(given: dict[str, Any]) -> float:
+    """How long the submission itself may be held: a quick job has ended then, and of others progress is told soon."""
+    return min(HELD_S, given["timeout_s"] or HELD_S) if given["wait"] else 0
 
 
 def _body(given: dict[str, Any]) -> dict[str, Any]:

@@ -70,12 +70,15 @@ class Client:
         *,
         idempotency_key: str | None = None,
         timeout_s: float | None = None,
+        wait_s: float = 0,
         **members: Any,
     ) -> Job:
         """Submits a job: `submit(n=5)`, `submit(task="square", n=5, callback_url=…, metadata={…})`.
 
         `body` has members whose names are taken here. Every submission has an Idempotency-Key, so that it is safe to
         repeat it after any trouble; `idempotency_key` is for one that must stay the same in another process too.
+        The server is asked to hold its answer for `wait_s` seconds (whole ones), beside `timeout_s`: a job that ends in
+        that time comes back with its outcome.
 
         Raises:
             ApiError: it was refused.
@@ -86,9 +89,11 @@ class Client:
             raise TypeError(f"given twice: {', '.join(sorted(body.keys() & members.keys()))}")
         sent = json.dumps({**(body or {}), **members}, allow_nan=False).encode()
         key = str(uuid4()) if idempotency_key is None else idempotency_key
-        call = Call("POST", self._transport.base.of("/jobs"), sent, {"Idempotency-Key": _quoted(key)})
+        hold_s = int(max(0, wait_s))
+        call = Call("POST", self._transport.base.of("/jobs"), sent, {"Idempotency-Key": _quoted(key)}, hold_s or None)
+        deadline = Deadline((self._transport.timeout_s if timeout_s is None else timeout_s) + hold_s)
         try:
-            answer = self._transport.send(call, None if timeout_s is None else Deadline(timeout_s))
+            answer = self._transport.send(call, deadline)
         except Unreachable as trouble:
             text = f"{trouble}; whether the job was accepted is not known, and idempotency_key={key!r} makes it safe"
             text += " to submit the same again"

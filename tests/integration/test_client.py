@@ -54,6 +54,12 @@ def test_a_job_gives_its_result(client: Client) -> None:
     assert (ended.status, ended.done, ended.retry_after_s) == ("succeeded", True, None)
 
 
+def test_a_quick_job_comes_back_with_its_result(client: Client) -> None:
+    """Where its submission may be held."""
+    job = client.submit(n=7, wait_s=20)
+    assert (job.status, job.result()) == ("succeeded", 49)
+
+
 def test_a_job_is_picked_up_by_its_url(client: Client) -> None:
     """By its whole URL, its path or its id, in any process."""
     job = client.submit(n=6)

@@ -55,6 +55,23 @@ def test_each_submission_has_a_key_of_its_own() -> None:
     assert keys[2] == r'"order\"17\\"'
 
 
+def test_a_submission_may_be_held() -> None:
+    """One request brings the outcome then, and nothing is asked after it."""
+    with scripted(answer(200, DONE, Location=f"/jobs/{ID}", Preference_Applied="wait=5")) as server:
+        job = Client(server.url).submit(n=5, wait_s=5)
+        assert (job.result(), job.url) == (25, f"{server.url}/jobs/{ID}")
+    assert [each.headers.get("prefer") for each in server.asked] == ["wait=5"]
+
+
+def test_a_submission_that_broke_while_it_was_held_is_repeated_without(pauses: list[float]) -> None:
+    """With the same key: perhaps somebody between does not let it be held."""
+    with scripted(b"", ACCEPTED) as server:
+        assert Client(server.url).submit(n=5, wait_s=5).status == "queued"
+    assert [each.headers.get("prefer") for each in server.asked] == ["wait=5", None]
+    assert server.asked[0].headers["idempotency-key"] == server.asked[1].headers["idempotency-key"]
+    assert len(pauses) == 1
+
+
 @pytest.mark.parametrize("status", [429, 503])
 def test_the_retry_after_of_a_refusal_is_obeyed(pauses: list[float], status: int) -> None:
     """Anew at each, and a little more by chance."""
