@@ -8,6 +8,8 @@
     │   └── SignatureInvalid         wrong or stale: refuse
     ├── AddressRefused           an outbound address that may not be called
     ├── DeliveryFailed           one attempt to deliver a webhook brought no answer
+    ├── CheckError               `aj check` cannot go on: a wrong option or profile, or nobody answers
+    │   └── CheckUnplayable          nobody answers at the address
     └── Problem                  an answer to an HTTP request, as RFC 9457 wants it
         ├── 400 Malformed, MalformedKey, MalformedQuery
         ├── 401 Unauthorized
@@ -77,6 +79,14 @@ class FieldError:
 
     pointer: str
     detail: str
+
+
+class CheckError(AjError):
+    """`aj check` was asked for what it cannot do; the message is one line for whoever asked."""
+
+
+class CheckUnplayable(CheckError):
+    """Nobody answers at the address, or not any more."""
 
 
 class Problem(AjError):

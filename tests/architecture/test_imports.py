@@ -27,7 +27,7 @@ STOREYS = (
             *("short_cut", "client"),
         ),
     ),
-    ("assembly", ("app", "api", "local", "worker", "cli", "__main__")),
+    ("assembly", ("app", "api", "local", "worker", "check", "cli", "__main__")),
 )
 LEVEL = {name: level for level, (_, names) in enumerate(STOREYS) for name in names}
 
@@ -103,6 +103,16 @@ def test_verbs_do_not_import_each_other() -> None:
         if _room(module.name) in verbs and _room(other.name) in verbs and module.name != other.name
     ]
     assert crossed == []
+
+
+def test_the_checker_needs_nothing_that_a_server_needs() -> None:
+    """It can be run where only the client is installed: of `aj` it takes words, of others click alone."""
+    for name, module in modules().items():
+        if name.startswith("aj.check"):
+            ours = {other.name for other in _ours(module) if not other.name.startswith("aj.check")}
+            assert ours <= {"aj.errors", "aj.clock", "aj.signature", "aj.version"}, name
+            others = {each.split(".")[0] for each in module.imports} - set(sys.stdlib_module_names)
+            assert others <= {"aj", "click"}, name
 
 
 def test_no_import_cycle() -> None:

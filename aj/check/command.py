@@ -1,0 +1,122 @@
+"""The command `aj check URL`: reads its options, plays the check, prints the report. Holds no rule of the contract."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+import click
+
+from aj.check.point import Finding, Level
+from aj.check.points import ALL
+from aj.check.profile import load
+from aj.check.report import COLOURS, details, document, exit_code, headline, summary
+from aj.check.run import run
+from aj.check.scene import Options, Scene
+from aj.errors import CheckError, SettingsError
+from aj.signature import decode_secret
+
+
+@click.command()
+@click.argument("url")
+@click.option("--profile", default="aj", show_default=True, help="How the API spells the contract: a name or a file.")
+@click.option(
+    "--level",
+    type=click.Choice([each.value for each in Level]),
+    default=Level.COMPLETE.value,
+    show_default=True,
+    help="How much is played; each level has those before it in it.",
+)
+@click.option("--api-key", envvar="AJ_API_KEY", default="", help="Better in the environment, as AJ_API_KEY.")
+@click.option("--body", help="The submission to use, as JSON.")
+@click.option("--slow-body", help="A submission of a job that takes some seconds, as JSON.")
+@click.option("--failing-body", help="A submission of a job that fails, as JSON.")
+@click.option("--callback-host", help="HOST or HOST:PORT under which the API reaches this machine, for webhooks.")
+@click.option("--secret", envvar="AJ_WEBHOOK_SECRET", help="The secret that signs webhooks, whsec_…")
+@click.option("--timeout", default=10.0, show_default=True, help="Seconds for one exchange in all.")
+@click.option("--job-timeout", default=60.0, show_default=True, help="Seconds for a job or a webhook to come.")
+@click.option("--brief", is_flag=True, help="Show no exchanges of what holds.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@click.pass_context
+def check(context: click.Context, /, url: str, **given: Any) -> None:
+    """Play the contract against the asynchronous HTTP API at URL, and say what holds.
+
+    It submits some fifty jobs there. The exit code is 0 where all holds that could be played, 1 where something is
+    broken, 2 for a wrong option or profile, 3 where it could not be played.
+    """
+    try:
+        options = _options(url, given)
+    except (CheckError, SettingsError) as error:
+        raise click.UsageError(str(error)) from None
+    level, reporter = Level(given["level"]), _Reporter(given["as_json"], given["brief"])
+    outcome = run(Scene(options), ALL, level, reporter.tell)
+    if given["as_json"]:
+        click.echo(json.dumps(document(outcome, level, url, options.profile.name), indent=2))
+    else:
+        click.echo(summary(outcome, level))
+    context.exit(exit_code(outcome))
+
+
+@dataclass(frozen=True, slots=True)
+class _Reporter:
+    """Prints each finding as soon as it is known, unless one JSON document is wanted."""
+
+    is_silent: bool
+    is_brief: bool
+
+    def tell(self, finding: Finding) -> None:
+        if self.is_silent:
+            return
+        click.secho(headline(finding), fg=COLOURS[finding.state])
+        for line in details(finding, self.is_brief):
+            click.echo(line)
+
+
+def _options(url: str, given: dict[str, Any]) -> Options:
+    """Raises: CheckError, SettingsError: an option is wrong."""
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0 and "@" not in parts.netloc
+    except ValueError:
+        usable = False
+    if not usable or parts.query or parts.fragment:
+        raise CheckError(f"{url!r} is no base address; such as http://127.0.0.1:8140 or https://host/prefix")
+    if given["timeout"] <= 0 or given["job_timeout"] <= 0:
+        raise CheckError("a time must be more than 0 seconds")
+    profile = load(given["profile"])
+    bodies = {name: _body(given[name], name) for name in ("body", "slow_body", "failing_body")}
+    return Options(
+        base_url=url,
+        profile=profile,
+        body=profile.submit.body if bodies["body"] is None else bodies["body"],
+        slow_body=profile.submit.slow_body if bodies["slow_body"] is None else bodies["slow_body"],
+        failing_body=profile.submit.failing_body if bodies["failing_body"] is None else bodies["failing_body"],
+        api_key=given["api_key"],
+        callback=_callback(given["callback_host"], parts.hostname or ""),
+        secret=decode_secret(given["secret"]) if given["secret"] else None,
+        timeout_s=given["timeout"],
+        job_timeout_s=given["job_timeout"],
+    )
+
+
+def _body(text: str | None, name: str) -> Any:
+    if text is None:
+        return None
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        raise CheckError(f"--{name.replace('_', '-')} is not JSON: {text[:80]!r}") from None
+
+
+def _callback(text: str | None, host: str) -> tuple[str, int] | None:
+    """Under which name this machine is reached: loopback, where the API is there too."""
+    if text is None:
+        return ("127.0.0.1", 0) if host in ("localhost", "127.0.0.1", "::1") else None
+    name, colon, port = text.rpartition(":")
+    if not colon:
+        return (text, 0)
+    if not name or not port.isdecimal() or not 0 < int(port) < 65536:
+        raise CheckError(f"--callback-host must be HOST or HOST:PORT, not {text!r}")
+    return (name, int(port))

@@ -1,0 +1,9 @@
+"""The points, in the order in which they are played: each module has those of one subject."""
+
+from __future__ import annotations
+
+from aj.check.point import Point
+from aj.check.points import basic
+
+MODULES = (basic,)
+ALL: tuple[Point, ...] = tuple(each for module in MODULES for each in vars(module).values() if isinstance(each, Point))

@@ -1,0 +1,251 @@
+"""Level basic: a submission is accepted, leads to its job, and the job tells honestly how it stands."""
+
+from __future__ import annotations
+
+import re
+import uuid
+
+from aj.check.exchange import Exchange
+from aj.check.point import Level, Played, point
+from aj.check.profile import WORDS, as_word, at, has
+from aj.check.scene import Scene, Story, pause
+from aj.check.verdicts import Skip, expect, expect_status
+
+_ORDER = {"queued": 0, "running": 1, "succeeded": 2, "failed": 2}
+_LOOKS_AFTER_END = 5
+_DELAY = re.compile("[1-9][0-9]{0,8}")
+
+
+@point(Level.BASIC, "RFC 9110 §15.3.3, docs/contract.md §2")
+def accepted(scene: Scene) -> Played:
+    """A submission is accepted at once, without a redirect."""
+    exchange = scene.first_submission
+    expect_status(exchange, *scene.profile.submit.accepted)
+    return exchange
+
+
+@point(Level.BASIC, "RFC 9110 §15.3.3, docs/contract.md §2")
+def accepted_body(scene: Scene) -> Played:
+    """The answer to a submission is JSON that says which job it made."""
+    submit, exchange = scene.profile.submit, scene.quick.job.submission
+    document = exchange.document
+    expect(isinstance(document, dict), "the body is not a JSON object", exchange)
+    if submit.id:
+        job_id = at(document, submit.id)
+        expect(isinstance(job_id, str) and job_id, f"{submit.id} is not there, or no text", exchange)
+    if submit.status:
+        word = as_word(at(document, submit.status))
+        expect(word in scene.profile.words["queued"], f"{submit.status} is {word} at the start", exchange)
+    if submit.members:
+        expect(set(document) == set(submit.members), f"it has not exactly {', '.join(submit.members)}", exchange)
+    return exchange
+
+
+@point(Level.BASIC, "RFC 9110 §10.2.2, docs/contract.md §2")
+def location(scene: Scene) -> Played:
+    """The answer to a submission says where to look."""
+    exchange, name = scene.quick.job.submission, scene.profile.submit.location
+    where = scene.location(exchange)
+    expect(where, f"there is no {name}", exchange)
+    expect(scene.is_ours(where), f"{name} leads to another origin, which is not followed", exchange)
+    expect(scene.quick.job.id in where, f"{name} does not name the job", exchange)
+    return exchange
+
+
+@point(Level.BASIC, "docs/contract.md §2")
+def readable_at_once(scene: Scene) -> Played:
+    """The very next look at the job finds it."""
+    story = scene.quick
+    expect(story.looks[0].status == 200, f"it was answered {story.looks[0].told()}", story.looks[0])
+    return story.job.submission, story.looks[0]
+
+
+@point(Level.BASIC, "docs/contract.md §2", "id")
+def fresh_ids(scene: Scene) -> Played:
+    """Each submission makes a job of its own."""
+    first, second = scene.quick.job, scene.submit()
+    expect(first.id != second.id, "two submissions were given one id", first.submission, second.submission)
+    return first.submission, second.submission
+
+
+@point(Level.BASIC, "docs/contract.md §3")
+def ends(scene: Scene) -> Played:
+    """A job comes to an end, and every look at it until then is answered 200."""
+    for story in scene.stories():
+        if story.trouble.startswith("its status is"):
+            raise Skip("see status-words")
+        expect(not story.trouble, story.trouble, *story.looks[-1:])
+    return scene.quick.looks[-1]
+
+
+@point(Level.BASIC, "RFC 9110 §8.3, docs/contract.md §3")
+def json_document(scene: Scene) -> Played:
+    """A job is a JSON object, and its media type says so."""
+    look = _first_good(scene.quick)
+    assert look.answer is not None
+    kind = look.answer.media_type
+    expect(kind == "application/json" or kind.endswith("+json"), f"the Content-Type is {kind or 'missing'}", look)
+    expect(isinstance(look.document, dict), "the body is not a JSON object", look)
+    return look
+
+
+@point(Level.BASIC, "docs/contract.md §3", "id")
+def id_in_document(scene: Scene) -> Played:
+    """The job's document names the job that was submitted."""
+    look, job = _first_good(scene.quick), scene.quick.job
+    said = at(look.document, scene.profile.job.id)
+    expect(said == job.id, f"{scene.profile.job.id} is {said!r} instead of {job.id!r}", look)
+    return look
+
+
+@point(Level.BASIC, "docs/contract.md §3")
+def status_words(scene: Scene) -> Played:
+    """The status is always one of the known words."""
+    for look in _good(scene):
+        word = as_word(at(look.document, scene.profile.job.status))
+        known = [each for ours in WORDS for each in scene.profile.words[ours]]
+        expect(scene.status(look), f"{scene.profile.job.status} is {word}, not one of {', '.join(known)}", look)
+    return _first_good(scene.quick)
+
+
+@point(Level.BASIC, "docs/contract.md §3")
+def only_forward(scene: Scene) -> Played:
+    """The status only moves forward."""
+    for story in scene.stories():
+        before: Exchange | None = None
+        for look in story.looks:
+            if before is not None and look.status == before.status == 200:
+                was, now = scene.status(before) or "", scene.status(look) or ""
+                expect(_ORDER.get(now, 0) >= _ORDER.get(was, 0), f"it went from {was} back to {now}", before, look)
+            before = look
+    return scene.quick.looks[-1]
+
+
+@point(Level.BASIC, "docs/contract.md §3")
+def end_is_final(scene: Scene) -> Played:
+    """A job that has ended says the same for ever after."""
+    end = scene.quick.end
+    job = scene.profile.job
+    for _ in range(_LOOKS_AFTER_END):
+        pause(0.05)
+        again = scene.look(scene.quick.job)
+        same = all(
+            at(again.document, name) == at(end.document, name) for name in (job.status, job.result or job.status)
+        )
+        expect(again.status == 200 and same, "it has ended, and then changed", end, again)
+    return end, again
+
+
+@point(Level.BASIC, "docs/contract.md §3", "result")
+def result_only_at_the_end(scene: Scene) -> Played:
+    """The result is there exactly when the job has succeeded."""
+    end = scene.quick.end
+    expect(scene.status(end) == "succeeded", "the job of the default body failed", end)
+    if not scene.profile.job.result:
+        return _served_result(scene)
+    name = scene.profile.job.result
+    for look in _good(scene):
+        if scene.is_active(look):
+            expect(not has(look.document, name), f"there is a {name} before the end", look)
+        if scene.status(look) == "failed":
+            expect(not has(look.document, name), f"there is a {name} although the job failed", look)
+    expect(has(end.document, name), f"the job has succeeded, and there is no {name}", end)
+    return end
+
+
+def _served_result(scene: Scene) -> Played:
+    """The same where the result is a resource of its own."""
+    quick, path = scene.quick, scene.profile.job.result_path
+    served = scene.play("GET", scene.path(path, quick.job.id))
+    expect(
+        served.status == 200, f"the job has succeeded, and its result is answered {served.told()}", quick.end, served
+    )
+    if scene.options.slow_body is not None:
+        early = scene.play("GET", scene.path(path, scene.submit_slow().id))
+        expect(early.status >= 400, f"there is a result before the end: {early.told()}", early)
+    if scene.options.failing_body is not None:
+        failed = scene.play("GET", scene.path(path, scene.failing.job.id))
+        expect(failed.status >= 400, f"there is a result although the job failed: {failed.told()}", failed)
+    return served
+
+
+@point(Level.BASIC, "docs/contract.md §3", "error")
+def error_when_failed(scene: Scene) -> Played:
+    """A job that failed says why, and only such a job does."""
+    name, end = scene.profile.job.error, scene.failing.end
+    expect(scene.status(end) == "failed", "the job of --failing-body succeeded", end)
+    expect(has(end.document, name), f"the job has failed, and there is no {name}", end)
+    for look in _good(scene):
+        if scene.status(look) != "failed":
+            expect(at(look.document, name) is None, f"there is an {name} although the job has not failed", look)
+    return end
+
+
+@point(Level.BASIC, "RFC 9110 §10.2.3, docs/contract.md §2", "retry-after")
+def retry_after_on_accepted(scene: Scene) -> Played:
+    """The answer to a submission says in whole seconds when to look."""
+    return _has_delay(scene.quick.job.submission)
+
+
+@point(Level.BASIC, "RFC 9110 §10.2.3, docs/contract.md §3", "retry-after")
+def retry_after_while_active(scene: Scene) -> Played:
+    """Each look at a job that has not ended says in whole seconds, at least 1, when to look again."""
+    shown = scene.active_look()
+    for look in _good(scene):
+        if scene.is_active(look):
+            _has_delay(look)
+    return shown
+
+
+@point(Level.BASIC, "docs/contract.md §3", "retry-after")
+def no_retry_after_at_the_end(scene: Scene) -> Played:
+    """A job that has ended gives no reason to look again: its answer has no Retry-After."""
+    end = scene.quick.end
+    for story in scene.stories():
+        final = story.looks[-1]
+        if final.status == 200 and scene.is_final(final):
+            expect(final.field("Retry-After") is None, "a job that has ended is answered with Retry-After", final)
+    return end
+
+
+@point(Level.BASIC, "RFC 9110 §15.5.5, docs/contract.md §3")
+def unknown_id(scene: Scene) -> Played:
+    """An id that was never given is 404."""
+    shape = scene.quick.job.id
+    try:
+        stranger = str(uuid.UUID(int=uuid.UUID(shape).int ^ uuid.uuid4().int >> 64))
+    except ValueError:
+        stranger = str(uuid.uuid4())
+    exchange = scene.play("GET", scene.path(scene.profile.job.path, stranger))
+    expect(exchange.status == 404, f"an id that was never given is answered {exchange.told()}", exchange)
+    return exchange
+
+
+@point(Level.BASIC, "RFC 9110 §15.5.5, docs/contract.md §3")
+def malformed_id(scene: Scene) -> Played:
+    """Whatever stands where an id should is 404, and never a server error."""
+    for name in ("no-such-job", "x" * 300, "%00", "%FF", "%F0%9F%90%9D", "0", "..%2f..%2fetc"):
+        exchange = scene.play("GET", scene.profile.job.path.replace("{id}", name))
+        expect(exchange.status in (400, 404), f"the id {name[:20]} is answered {exchange.told()}", exchange)
+        expect(exchange.status == 404, f"the id {name[:20]} is answered {exchange.told()} instead of 404", exchange)
+    return exchange
+
+
+def _has_delay(exchange: Exchange) -> Exchange:
+    value = exchange.field("Retry-After")
+    expect(value is not None, "there is no Retry-After", exchange)
+    expect(_DELAY.fullmatch(value or ""), f"Retry-After is {value!r}, not a whole number of at least 1", exchange)
+    return exchange
+
+
+def _first_good(story: Story) -> Exchange:
+    """The first look that was answered 200. Raises: Skip: there is none."""
+    look = next((look for look in story.looks if look.status == 200), None)
+    if look is None:
+        raise Skip("the job was not found; see readable-at-once")
+    return look
+
+
+def _good(scene: Scene) -> list[Exchange]:
+    """All looks that were answered 200, over all jobs that were followed."""
+    return [look for story in scene.stories() for look in story.looks if look.status == 200]

@@ -1,0 +1,195 @@
+"""How an API spells the contract: its paths, field names and words of status, read from a small TOML file.
+
+A profile that is wrong is refused with one line that names the member; nothing of it is guessed.
+This file knows no HTTP.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, field, fields
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, TypeVar, get_type_hints
+
+from aj.errors import CheckError
+
+WORDS = ("queued", "running", "succeeded", "failed")
+Part = TypeVar("Part")
+
+
+@dataclass(frozen=True, slots=True)
+class Submit:
+    """How a job is submitted, and where the answer says which one it is. Bodies are JSON values."""
+
+    path: str
+    body: Any
+    method: str = "POST"
+    accepted: tuple[int, ...] = (202,)
+    headers: Mapping[str, str] = field(default_factory=dict)
+    id: str = ""  # the member of the answer that holds the id; nothing where Location alone says it
+    status: str = ""  # the member that says the status, if there is one
+    members: tuple[str, ...] = ()  # where given: the answer has exactly these
+    location: str = "Location"  # the header that leads to the job
+    slow_body: Any = None
+    failing_body: Any = None
+    too_large_bytes: int = 0  # a body of so many bytes is over the limit; 0: not known
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """Where a job is read, and which members of its document say what; `path` has `{id}` in it."""
+
+    path: str
+    status: str
+    id: str = ""
+    result: str = ""  # the member that holds the result, or
+    result_path: str = ""  # the path that serves it
+    error: str = ""
+    error_types: tuple[str, ...] = ()
+    cancelled: str = ""  # the type of the error of a job that was cancelled
+    times: tuple[str, ...] = ()  # members that are times, in the order in which they come to pass
+
+
+@dataclass(frozen=True, slots=True)
+class Paths:
+    """Further resources; what is not there is not offered."""
+
+    cancel: str = ""
+    delete: str = ""
+    list: str = ""
+    list_member: str = "jobs"
+
+
+@dataclass(frozen=True, slots=True)
+class Headers:
+    """Header fields that an API may spell in its own way; `api_key` has `{key}` in it."""
+
+    idempotency: str = ""
+    replayed: str = ""
+    api_key: str = "Authorization: Bearer {key}"
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """One API's way to say it all. `not_offered` maps names of groups or points to the reason."""
+
+    name: str
+    title: str
+    submit: Submit
+    job: Job
+    words: Mapping[str, tuple[str, ...]]
+    paths: Paths = field(default_factory=Paths)
+    headers: Headers = field(default_factory=Headers)
+    callback: str = ""  # the member of the body that holds the address of the webhook
+    not_offered: Mapping[str, str] = field(default_factory=dict)
+
+    def status_of(self, document: Any) -> str | None:
+        """Which of our four words the document's status means, or None where it means none of them."""
+        word = as_word(at(document, self.job.status))
+        return next((ours for ours, theirs in self.words.items() if word in theirs), None)
+
+
+def shipped() -> list[str]:
+    """The names of the profiles that come along."""
+    folder = files("aj.check").joinpath("profiles")
+    return sorted(each.name.removesuffix(".toml") for each in folder.iterdir() if each.name.endswith(".toml"))
+
+
+def load(name: str) -> Profile:
+    """The profile that comes along under this name, or stands in the file of this name.
+
+    Raises: CheckError: there is none, or it is wrong.
+    """
+    if name in shipped():
+        return parse(name, files("aj.check").joinpath(f"profiles/{name}.toml").read_text("utf-8"))
+    try:
+        return parse(name, Path(name).read_text("utf-8"))
+    except UnicodeDecodeError:
+        raise CheckError(f"profile {name}: it is not UTF-8") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise CheckError(f"there is no profile {name!r} ({reason}); these come along: {', '.join(shipped())}") from None
+
+
+def parse(name: str, text: str) -> Profile:
+    """Raises: CheckError: it is no TOML, or a member is missing, unknown or of a wrong kind."""
+    try:
+        members = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise CheckError(f"profile {name}: it is not TOML: {error}") from None
+    where = f"profile {name}: "
+    parts: dict[str, Any] = {"name": name}
+    for key, kind in {"submit": Submit, "job": Job, "paths": Paths, "headers": Headers}.items():
+        if key in members:
+            parts[key] = _part(kind, members.pop(key), f"{where}{key}.")
+    parts["words"] = _words(members.pop("words", {}), where)
+    profile = _part(Profile, {**members, **parts}, where)
+    for path in (profile.job.path, profile.job.result_path, profile.paths.cancel, profile.paths.delete):
+        if path and "{id}" not in path:
+            raise CheckError(f"{where}the path {path!r} must have {{id}} in it")
+    if bool(profile.job.result) == bool(profile.job.result_path):
+        raise CheckError(f"{where}job must have either result (a member) or result_path")
+    return profile
+
+
+def _part(kind: type[Part], members: Any, where: str) -> Part:
+    """A dataclass of `kind` from a table of TOML."""
+    if not isinstance(members, dict):
+        raise CheckError(f"{where.rstrip('.')} must be a table")
+    hints, known = get_type_hints(kind), {each.name: each for each in fields(kind)}  # type: ignore[arg-type]
+    for name in members:
+        if name not in known:
+            raise CheckError(f"{where}{name} is not known; there are {', '.join(known)}")
+    for name, each in known.items():
+        if name not in members and each.default is MISSING and each.default_factory is MISSING:
+            raise CheckError(f"{where}{name} is missing")
+    return kind(**{name: _value(hints[name], value, where + name) for name, value in members.items()})
+
+
+def _value(hint: Any, value: Any, where: str) -> Any:
+    if hint in (tuple[str, ...], tuple[int, ...]):
+        wanted = str if hint == tuple[str, ...] else int
+        if isinstance(value, list) and all(type(each) is wanted for each in value):
+            return tuple(value)
+        raise CheckError(f"{where} must be a list of {'strings' if wanted is str else 'numbers'}, not {value!r}")
+    if hint == Mapping[str, str]:
+        if isinstance(value, dict) and all(isinstance(each, str) for each in value.values()):
+            return value
+        raise CheckError(f"{where} must be a table of strings")
+    if hint in (str, int) and type(value) is not hint:
+        raise CheckError(f"{where} must be a {'string' if hint is str else 'whole number'}, not {value!r}")
+    return value
+
+
+def _words(table: Any, where: str) -> dict[str, tuple[str, ...]]:
+    if not isinstance(table, dict) or set(table) - set(WORDS):
+        raise CheckError(f"{where}words must be a table of {', '.join(WORDS)}")
+    words = {ours: _value(tuple[str, ...], table.get(ours, []), f"{where}words.{ours}") for ours in WORDS}
+    if not words["succeeded"]:
+        raise CheckError(f"{where}words.succeeded must have at least one word")
+    said = [word for theirs in words.values() for word in theirs]
+    if len(said) != len(set(said)):
+        raise CheckError(f"{where}words has one word twice")
+    return words
+
+
+def at(document: Any, path: str) -> Any:
+    """The member of a JSON value at a dotted path, or None where there is none."""
+    for name in path.split("."):
+        document = document.get(name) if isinstance(document, dict) else None
+    return document
+
+
+def has(document: Any, path: str) -> bool:
+    """Whether there is a member at the dotted path, be it null."""
+    parent, _, name = path.rpartition(".")
+    holder = at(document, parent) if parent else document
+    return isinstance(holder, dict) and name in holder
+
+
+def as_word(value: Any) -> str:
+    """A status as a word, also where an API says it by `true` or a number."""
+    return value if isinstance(value, str) else json.dumps(value)

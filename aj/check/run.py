@@ -1,0 +1,75 @@
+"""Plays the points one after another and says what was found of each. Prints nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from aj.check.exchange import Exchange
+from aj.check.point import Finding, Level, Point, State
+from aj.check.profile import Profile
+from aj.check.scene import Scene
+from aj.check.verdicts import Broken, Skip
+from aj.errors import CheckUnplayable
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """All that was found; `unplayable` says why the check could not be played to its end, or nothing."""
+
+    findings: tuple[Finding, ...]
+    unplayable: str = ""
+
+    def count(self, state: State) -> int:
+        return sum(finding.state is state for finding in self.findings)
+
+
+def run(scene: Scene, points: Iterable[Point], level: Level, tell: Callable[[Finding], None]) -> Outcome:
+    """Plays the points of `level`, and tells of each as soon as it is known."""
+    findings: list[Finding] = []
+    for each in points:
+        if not level.includes(each.level):
+            continue
+        try:
+            finding = _played(scene, each)
+        except CheckUnplayable as error:
+            return Outcome(tuple(findings), str(error))
+        findings.append(finding)
+        tell(finding)
+    return Outcome(tuple(findings))
+
+
+def _played(scene: Scene, each: Point) -> Finding:
+    lacking = not_offered(scene.profile, each)
+    if lacking:
+        return Finding(each, State.NOT_APPLICABLE, lacking)
+    try:
+        shown = each.play(scene)
+    except Broken as broken:
+        return Finding(each, State.BROKEN, str(broken), broken.exchanges)
+    except Skip as skip:
+        return Finding(each, State.SKIPPED, str(skip))
+    except CheckUnplayable:
+        raise
+    except Exception as error:  # an answer that no point foresaw is the server's, and must not end the check
+        return Finding(each, State.BROKEN, f"an answer cannot be understood ({type(error).__name__}: {error})")
+    return Finding(each, State.HELD, "", (shown,) if isinstance(shown, Exchange) else tuple(shown))
+
+
+def not_offered(profile: Profile, each: Point) -> str:
+    """Why the profile has no such point, or nothing."""
+    reason = profile.not_offered.get(each.name) or profile.not_offered.get(each.group)
+    if reason:
+        return reason
+    needed = {
+        "idempotency": ("headers.idempotency", profile.headers.idempotency),
+        "replayed": ("headers.replayed", profile.headers.idempotency and profile.headers.replayed),
+        "cancel": ("paths.cancel", profile.paths.cancel),
+        "delete": ("paths.delete", profile.paths.delete),
+        "list": ("paths.list", profile.paths.list),
+        "webhook": ("callback", profile.callback),
+        "error": ("job.error", profile.job.error),
+        "times": ("job.times", profile.job.times),
+    }
+    name, value = needed.get(each.group, ("", True))
+    return "" if value else f"the profile has no {name}"

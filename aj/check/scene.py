@@ -1,0 +1,266 @@
+"""What the points play with: requests to the API under check, jobs that are submitted and followed, and what is known.
+
+Jobs that many points look at are followed once. The API key goes only to the origin that was asked for.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+from urllib.parse import quote, urljoin, urlsplit
+
+from aj.check import wire
+from aj.check.exchange import Exchange, Fields, Request
+from aj.check.profile import Profile, as_word, at
+from aj.check.verdicts import Broken, Skip
+from aj.clock import monotonic_s
+from aj.errors import CheckUnplayable
+
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.02, 0.5
+MAX_LOOKS_AT_UNKNOWN_WORD = 5
+GIVE_UP_AFTER = 3  # exchanges in a row without an answer
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What whoever checks has said. Times are seconds; bodies are JSON values, None where none was given."""
+
+    base_url: str
+    profile: Profile
+    body: Any
+    slow_body: Any = None
+    failing_body: Any = None
+    api_key: str = ""
+    callback: tuple[str, int] | None = None  # host and port under which the API reaches this machine
+    secret: bytes | None = None
+    timeout_s: float = 10.0
+    job_timeout_s: float = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A submission that was accepted: its id, where it is read, and the exchange."""
+
+    id: str
+    url: str
+    submission: Exchange
+
+
+@dataclass(slots=True)
+class Story:
+    """A job from its submission to its end. `trouble` says why the end was not seen."""
+
+    job: Job
+    looks: list[Exchange] = field(default_factory=list)
+    trouble: str = ""
+
+    @property
+    def end(self) -> Exchange:
+        """The look that saw the end. Raises: Skip: there was none."""
+        if self.trouble:
+            raise Skip(f"the end of a job was not seen: {self.trouble}")
+        return self.looks[-1]
+
+
+class Scene:
+    """One check of one API."""
+
+    def __init__(self, options: Options) -> None:
+        self.options, self.profile = options, options.profile
+        self._without_answer = 0
+        self._lock = threading.Lock()
+
+    # -- requests --------------------------------------------------------------------------------------------
+
+    def play(
+        self,
+        method: str,
+        url: str,
+        fields: Fields = (),
+        body: bytes | None = None,
+        framing: str = "length",
+        timeout_s: float = 0.0,
+    ) -> Exchange:
+        """One exchange. `url` may be relative to the base.
+
+        Raises: Broken: no answer came. CheckUnplayable: nobody is there, or has not been for some exchanges.
+        """
+        options = self.options
+        url = url if "://" in url else options.base_url.rstrip("/") + url
+        asks = {name.lower() for name, _ in fields}
+        if options.api_key and "authorization" not in asks and self.is_ours(url):
+            name, _, form = self.profile.headers.api_key.partition(":")
+            fields = ((name.strip(), form.strip().format(key=options.api_key)), *fields)
+        fields = tuple((name, value) for name, value in fields if value)  # an empty Authorization stands for none
+        if "accept" not in asks:
+            fields = (("Accept", "application/json, application/problem+json"), *fields)
+        request = Request(method, url, fields, body, framing, options.api_key)
+        exchange = wire.play(request, timeout_s or options.timeout_s)
+        self._count(exchange)
+        if exchange.answer is None:
+            raise Broken(f"no answer: {exchange.failure}", exchange)
+        return exchange
+
+    def _count(self, exchange: Exchange) -> None:
+        with self._lock:
+            self._without_answer = 0 if exchange.answer else self._without_answer + 1
+            if self._without_answer >= GIVE_UP_AFTER or exchange.failure in wire.NOBODY_THERE:
+                raise CheckUnplayable(f"{self.options.base_url}: {exchange.failure}")
+
+    def is_ours(self, url: str) -> bool:
+        """Whether `url` has the origin that was asked for."""
+        asked, given = urlsplit(self.options.base_url), urlsplit(url)
+        return (asked.scheme, asked.netloc) == (given.scheme, given.netloc)
+
+    def path(self, template: str, job_id: str) -> str:
+        return template.replace("{id}", quote(job_id, safe=""))
+
+    # -- submissions -----------------------------------------------------------------------------------------
+
+    def body(self, value: Any = None) -> bytes:
+        """A submission's body, as JSON; the default one where none is given."""
+        return json.dumps(self.options.body if value is None else value).encode()
+
+    def send(self, body: bytes, fields: Fields = (), framing: str = "length") -> Exchange:
+        """Sends these bytes as a submission; JSON where `fields` does not say otherwise."""
+        submit = self.profile.submit
+        named = {name.lower() for name, _ in fields}
+        ours = [("Content-Type", "application/json"), *submit.headers.items()]
+        fields = (*((name, value) for name, value in ours if name.lower() not in named), *fields)
+        return self.play(submit.method, submit.path, fields, body, framing)
+
+    def submit(self, value: Any = None, fields: Fields = ()) -> Job:
+        """A job that was accepted. Raises: Skip: it was not."""
+        if isinstance(self._first, str):
+            raise Skip(self._first)
+        try:
+            exchange = self.send(self.body(value), fields)
+        except Broken as broken:
+            raise Skip(f"a submission was not accepted: {broken}") from None
+        return self.job_of(exchange)
+
+    @cached_property
+    def _first(self) -> Job | str:
+        """The first job, or why there is none: then no other is tried."""
+        try:
+            return self.job_of(self.first_submission)
+        except (Skip, Broken) as problem:
+            return str(problem)
+
+    @cached_property
+    def first_submission(self) -> Exchange:
+        """Raises: Broken: no answer came."""
+        return self.send(self.body())
+
+    def is_accepted(self, exchange: Exchange) -> bool:
+        return exchange.status in self.profile.submit.accepted
+
+    def job_of(self, exchange: Exchange) -> Job:
+        """Which job was accepted. Raises: Skip: it was not, or nothing says which."""
+        if not self.is_accepted(exchange):
+            raise Skip(f"a submission was not accepted: {exchange.told()}")
+        location = self.location(exchange)
+        job_id = at(exchange.document, self.profile.submit.id) if self.profile.submit.id else None
+        if not isinstance(job_id, str) or not job_id:
+            job_id = urlsplit(location).path.rstrip("/").rpartition("/")[2]
+        if not job_id:
+            raise Skip("the answer to a submission does not say which job it made")
+        if not location or not self.is_ours(location):
+            location = self.options.base_url.rstrip("/") + self.path(self.profile.job.path, job_id)
+        return Job(job_id, location, exchange)
+
+    def location(self, exchange: Exchange) -> str:
+        """Where the answer says that the job is read, as an absolute address, or nothing."""
+        value = exchange.field(self.profile.submit.location) if self.profile.submit.location else None
+        return urljoin(exchange.request.url, value) if value else ""
+
+    # -- jobs ------------------------------------------------------------------------------------------------
+
+    def look(self, job: Job, fields: Fields = (), timeout_s: float = 0.0) -> Exchange:
+        return self.play("GET", job.url, fields, timeout_s=timeout_s)
+
+    def status(self, exchange: Exchange) -> str | None:
+        """Which of the four words the document says, None where it is another."""
+        return self.profile.status_of(exchange.document)
+
+    def is_final(self, exchange: Exchange) -> bool:
+        return self.status(exchange) in ("succeeded", "failed")
+
+    def is_active(self, exchange: Exchange) -> bool:
+        return self.status(exchange) in ("queued", "running")
+
+    def follow(self, job: Job) -> Story:
+        """Looks at a job until it has ended. The caller is a checker: it looks more often than it is told to."""
+        story, pause_s, unknown = Story(job), FIRST_PAUSE_S, 0
+        until_s = monotonic_s() + self.options.job_timeout_s
+        while True:
+            try:
+                look = self.look(job)
+            except Broken as broken:
+                story.looks += broken.exchanges
+                story.trouble = str(broken)
+                return story
+            story.looks.append(look)
+            if self.is_final(look):
+                return story
+            if look.status != 200:
+                story.trouble = f"a look at it was answered {look.told()}"
+                return story
+            unknown += self.status(look) is None
+            if unknown >= MAX_LOOKS_AT_UNKNOWN_WORD:
+                story.trouble = f"its status is {as_word(at(look.document, self.profile.job.status))}"
+                return story
+            if monotonic_s() > until_s:
+                story.trouble = f"it has not ended within {self.options.job_timeout_s:g} s"
+                return story
+            pause(pause_s)
+            pause_s = min(LONGEST_PAUSE_S, pause_s * 1.4)
+
+    @cached_property
+    def quick(self) -> Story:
+        """The first job. Raises: Skip: it was not accepted."""
+        if isinstance(self._first, str):
+            raise Skip(self._first)
+        return self.follow(self._first)
+
+    @cached_property
+    def slow(self) -> Story:
+        """A job that can be watched at work. Raises: Skip."""
+        return self.follow(self.submit_slow())
+
+    @cached_property
+    def failing(self) -> Story:
+        """A job that fails. Raises: Skip."""
+        if self.options.failing_body is None:
+            raise Skip("it takes a job that fails; --failing-body says how to submit one")
+        return self.follow(self.submit(self.options.failing_body))
+
+    def submit_slow(self, fields: Fields = ()) -> Job:
+        """A job of some seconds. Raises: Skip."""
+        if self.options.slow_body is None:
+            raise Skip("it takes a job of a few seconds; --slow-body says how to submit one")
+        return self.submit(self.options.slow_body, fields)
+
+    def stories(self) -> list[Story]:
+        """All jobs that can be followed with what was given. Raises: Skip: not even the first."""
+        stories = [self.quick]
+        if self.options.slow_body is not None:
+            stories.append(self.slow)
+        if self.options.failing_body is not None:
+            stories.append(self.failing)
+        return stories
+
+    def active_look(self) -> Exchange:
+        """A look that met a job before its end. Raises: Skip: there was none."""
+        for story in self.stories():
+            for look in story.looks:
+                if look.status == 200 and self.is_active(look):
+                    return look
+        raise Skip("no look met a job before its end; --slow-body says how to submit one that takes some seconds")
+
+
+def pause(seconds: float) -> None:
+    threading.Event().wait(seconds)
