@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from aj.check.point import Point
-from aj.check.points import basic
+from aj.check.points import basic, refusals, retry
 
-MODULES = (basic,)
+MODULES = (basic, retry, refusals)
 ALL: tuple[Point, ...] = tuple(each for module in MODULES for each in vars(module).values() if isinstance(each, Point))
