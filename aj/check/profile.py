@@ -57,8 +57,9 @@ class Job:
 class Paths:
     """Further resources; what is not there is not offered."""
 
-    cancel: str = ""
+    cancel: str = ""  # with the method before it where that is not POST: `DELETE /jobs/{id}`
     delete: str = ""
+    result: str = ""  # the bare result, beside the one in the document
     list: str = ""
     list_member: str = "jobs"
 
@@ -127,7 +128,13 @@ def parse(name: str, text: str) -> Profile:
             parts[key] = _part(kind, members.pop(key), f"{where}{key}.")
     parts["words"] = _words(members.pop("words", {}), where)
     profile = _part(Profile, {**members, **parts}, where)
-    for path in (profile.job.path, profile.job.result_path, profile.paths.cancel, profile.paths.delete):
+    for path in (
+        profile.job.path,
+        profile.job.result_path,
+        profile.paths.cancel,
+        profile.paths.delete,
+        profile.paths.result,
+    ):
         if path and "{id}" not in path:
             raise CheckError(f"{where}the path {path!r} must have {{id}} in it")
     if bool(profile.job.result) == bool(profile.job.result_path):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from aj.check.point import Point
-from aj.check.points import basic, refusals, retry
+from aj.check.points import basic, control, reading, refusals, retry
 
-MODULES = (basic, retry, refusals)
+MODULES = (basic, retry, refusals, reading, control)
 ALL: tuple[Point, ...] = tuple(each for module in MODULES for each in vars(module).values() if isinstance(each, Point))

@@ -11,9 +11,10 @@ from aj.check.exchange import Exchange
 from aj.check.point import Level, Played, point
 from aj.check.profile import at
 from aj.check.scene import Scene
-from aj.check.verdicts import Skip, expect, expect_status
+from aj.check.verdicts import Broken, Skip, expect, expect_status
 
 RACERS = 12
+LISTED_RACES = 3
 _DRAFT = "draft-ietf-httpapi-idempotency-key-header-07"
 _SECOND = "a second submission with the same key"
 _MALFORMED = ("", '""', '"open', 'half"', '"a";b=1', "a b", "a, b", "ключ", "x" * 256, f'"{"x" * 256}"')
@@ -93,20 +94,18 @@ def one_job_in_the_list(scene: Scene) -> Played:
     """After a race the list of jobs has one job more."""
     if not scene.profile.headers.idempotency:
         raise Skip("the profile has no headers.idempotency")
-    before = scene.submit()
-    answers = _race(scene, _key(scene))
-    after = scene.submit()
-    listed = scene.play("GET", scene.profile.paths.list)
-    ids = [at(each, scene.profile.job.id) for each in at(listed.document, scene.profile.paths.list_member) or []]
-    if before.id not in ids or after.id not in ids:
-        raise Skip("the list does not show what was submitted just now; see listed-newest-first")
-    between = ids[ids.index(after.id) + 1 : ids.index(before.id)]
-    one = _id(scene, answers[0])
-    expect(between.count(one) == 1, f"the list has the job {between.count(one)} times", answers[0], listed)
-    ours = {one, after.id}
-    strangers = [each for each in between if each not in ours]
-    expect(len(strangers) == 0, f"the race left {len(strangers) + 1} jobs in the list", answers[0], listed)
-    return answers[0], listed
+    for _ in range(LISTED_RACES):  # what others submit meanwhile is in the list too, but not each time
+        before = scene.submit()
+        answers = _race(scene, _key(scene))
+        after = scene.submit()
+        listed = scene.play("GET", scene.profile.paths.list)
+        ids = [at(each, scene.profile.job.id) for each in at(listed.document, scene.profile.paths.list_member) or []]
+        if before.id not in ids or after.id not in ids:
+            raise Skip("the list does not show what was submitted just now; see list-newest-first")
+        between = ids[ids.index(after.id) + 1 : ids.index(before.id)]
+        if between == [_id(scene, answers[0])]:
+            return answers[0], listed
+    raise Broken(f"a race with one key left {len(between)} jobs in the list", answers[0], listed)
 
 
 @point(Level.SAFE_RETRY, f"{_DRAFT} §2.7, docs/contract.md §2", "idempotency")
