@@ -51,7 +51,8 @@ def check(context: click.Context, /, url: str, **given: Any) -> None:
     except (CheckError, SettingsError) as error:
         raise click.UsageError(str(error)) from None
     level, reporter = Level(given["level"]), _Reporter(given["as_json"], given["brief"])
-    outcome = run(Scene(options), ALL, level, reporter.tell)
+    with Scene(options) as scene:
+        outcome = run(scene, ALL, level, reporter.tell)
     if given["as_json"]:
         click.echo(json.dumps(document(outcome, level, url, options.profile.name), indent=2))
     else:

@@ -70,7 +70,7 @@ def not_offered(profile: Profile, each: Point) -> str:
         "bare-result": ("paths.result", profile.paths.result),
         "list-pages": ("paths.list", profile.paths.list),
         "list": ("paths.list", profile.paths.list),
-        "webhook": ("callback", profile.callback),
+        **dict.fromkeys(("webhook", "webhook-type", "signature", "trace"), ("callback", profile.callback)),
         "error": ("job.error", profile.job.error),
         "times": ("job.times", profile.job.times),
     }

@@ -7,18 +7,21 @@ from __future__ import annotations
 
 import json
 import threading
+from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar, cast
 from urllib.parse import quote, urljoin, urlsplit
 
 from aj.check import wire
-from aj.check.exchange import Exchange, Fields, Request
+from aj.check.exchange import Answer, Exchange, Fields, Request
 from aj.check.profile import Profile, as_word, at
 from aj.check.verdicts import Broken, Skip
 from aj.clock import monotonic_s
 from aj.errors import CheckUnplayable
 
+Made = TypeVar("Made")
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.02, 0.5
 MAX_LOOKS_AT_UNKNOWN_WORD = 5
 GIVE_UP_AFTER = 3  # exchanges in a row without an answer
@@ -72,6 +75,30 @@ class Scene:
         self.options, self.profile = options, options.profile
         self._without_answer = 0
         self._lock = threading.Lock()
+        self._made: dict[str, Any] = {}
+        self._stack = ExitStack()
+
+    def __enter__(self) -> Scene:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def at_the_end(self, do: Callable[[], object]) -> None:
+        """Does it when the check is over."""
+        self._stack.callback(do)
+
+    def once(self, name: str, make: Callable[[], Made]) -> Made:
+        """What `make` gave at the first call of this name. Raises: Skip: as it did then, and does ever after."""
+        if name not in self._made:
+            try:
+                self._made[name] = make()
+            except Skip as skip:
+                self._made[name] = skip
+        made = self._made[name]
+        if isinstance(made, Skip):
+            raise Skip(str(made))
+        return cast(Made, made)
 
     # -- requests --------------------------------------------------------------------------------------------
 
@@ -134,21 +161,22 @@ class Scene:
 
     def submit(self, value: Any = None, fields: Fields = ()) -> Job:
         """A job that was accepted. Raises: Skip: it was not."""
-        if isinstance(self._first, str):
-            raise Skip(self._first)
+        self.submit_first()
         try:
             exchange = self.send(self.body(value), fields)
         except Broken as broken:
             raise Skip(f"a submission was not accepted: {broken}") from None
         return self.job_of(exchange)
 
-    @cached_property
-    def _first(self) -> Job | str:
-        """The first job, or why there is none: then no other is tried."""
+    def submit_first(self) -> Job:
+        """The first job, which is submitted once. Raises: Skip: it was not accepted, and no other is tried."""
+        return self.once("first", self._submit_first)
+
+    def _submit_first(self) -> Job:
         try:
             return self.job_of(self.first_submission)
-        except (Skip, Broken) as problem:
-            return str(problem)
+        except Broken as broken:
+            raise Skip(f"a submission was not accepted: {broken}") from None
 
     @cached_property
     def first_submission(self) -> Exchange:
@@ -171,6 +199,15 @@ class Scene:
         if not location or not self.is_ours(location):
             location = self.options.base_url.rstrip("/") + self.path(self.profile.job.path, job_id)
         return Job(job_id, location, exchange)
+
+    def value_of(self, body: bytes) -> Any:
+        """A body as a JSON value, None where it is none."""
+        return Answer(0, "", (), body).document
+
+    def id_in(self, body: bytes) -> str:
+        """The id that a job's document names, or nothing."""
+        said = at(self.value_of(body), self.profile.job.id) if self.profile.job.id else None
+        return said if isinstance(said, str) else ""
 
     def location(self, exchange: Exchange) -> str:
         """Where the answer says that the job is read, as an absolute address, or nothing."""
@@ -219,24 +256,25 @@ class Scene:
             pause(pause_s)
             pause_s = min(LONGEST_PAUSE_S, pause_s * 1.4)
 
-    @cached_property
+    @property
     def quick(self) -> Story:
         """The first job. Raises: Skip: it was not accepted."""
-        if isinstance(self._first, str):
-            raise Skip(self._first)
-        return self.follow(self._first)
+        return self.once("quick", lambda: self.follow(self.submit_first()))
 
-    @cached_property
+    @property
     def slow(self) -> Story:
         """A job that can be watched at work. Raises: Skip."""
-        return self.follow(self.submit_slow())
+        return self.once("slow", lambda: self.follow(self.submit_slow()))
 
-    @cached_property
+    @property
     def failing(self) -> Story:
         """A job that fails. Raises: Skip."""
+        return self.once("failing", lambda: self.follow(self._submit_failing()))
+
+    def _submit_failing(self) -> Job:
         if self.options.failing_body is None:
             raise Skip("it takes a job that fails; --failing-body says how to submit one")
-        return self.follow(self.submit(self.options.failing_body))
+        return self.submit(self.options.failing_body)
 
     def submit_slow(self, fields: Fields = ()) -> Job:
         """A job of some seconds. Raises: Skip."""

@@ -1,0 +1,93 @@
+"""The jobs whose webhooks are watched: submitted together, so that their attempts come side by side.
+
+The first attempt of one is answered 500, of one with a redirect; the third job fails.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from aj.check.exchange import Exchange, Fields
+from aj.check.receiver import Delivery, Receiver
+from aj.check.scene import Job, Scene
+from aj.check.verdicts import Broken, Skip
+from aj.errors import CheckUnplayable
+
+REFUSED_ONCE, REDIRECTED_ONCE, FAILING, ELSEWHERE = "/refused-once", "/redirected-once", "/failing", "/elsewhere"
+ANSWERS = {REFUSED_ONCE: [500], REDIRECTED_ONCE: [307]}
+TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+
+
+@dataclass(frozen=True, slots=True)
+class Hooks:
+    """The receiver, and the jobs by the paths to which their webhooks go."""
+
+    receiver: Receiver
+    jobs: dict[str, Job]
+    within_s: float
+
+    def first(self, path: str) -> Delivery:
+        """The first attempt that arrived there. Raises: Broken: none did; Skip: there is no such job."""
+        return self.attempts(path, 1)[0]
+
+    def attempts(self, path: str, count: int) -> list[Delivery]:
+        """At least so many attempts. Raises: Broken: they did not come; Skip: there is no such job."""
+        if path not in self.jobs:
+            raise Skip("it takes a job that fails; --failing-body says how to submit one")
+        came = self.receiver.wait_for(path, count, self.within_s)
+        if len(came) >= count:
+            return came
+        shown = [each.shown() for each in came]
+        raise Broken(
+            f"{len(came)} of {count} attempts came within {self.within_s:g} s", self.jobs[path].submission, *shown
+        )
+
+
+def hooks(scene: Scene) -> Hooks:
+    """The watched jobs, submitted at the first call. Raises: Skip: there can be none."""
+    return scene.once("hooks", partial(_begin, scene))
+
+
+def _begin(scene: Scene) -> Hooks:
+    options, bodies = scene.options, {REFUSED_ONCE: scene.options.body, REDIRECTED_ONCE: scene.options.body}
+    if options.callback is None:
+        raise Skip("the API has to reach this machine; --callback-host says by which name")
+    if options.failing_body is not None:
+        bodies[FAILING] = options.failing_body
+    scene.submit()
+    host, port = options.callback
+    try:
+        receiver = Receiver(host, port, ANSWERS, partial(_look, scene))
+    except (OSError, OverflowError) as error:
+        raise Skip(f"nothing can listen at {host}:{port} ({error}); --callback-host says another") from None
+    scene.at_the_end(receiver.close)
+    return Hooks(
+        receiver,
+        {path: _submit(scene, receiver, path, body) for path, body in bodies.items()},
+        options.job_timeout_s,
+    )
+
+
+def _submit(scene: Scene, receiver: Receiver, path: str, body: Any) -> Job:
+    if not isinstance(body, dict):
+        raise Skip("the body is not an object, which could have the address in it")
+    address = receiver.base_url + path
+    trace: Fields = (("traceparent", TRACE),)
+    exchange = scene.send(json.dumps({**body, scene.profile.callback: address}).encode(), trace)
+    if not scene.is_accepted(exchange):
+        raise Skip(f"the API does not call {address}: {exchange.told()}; allow it, or say another --callback-host")
+    return scene.job_of(exchange)
+
+
+def _look(scene: Scene, body: bytes) -> Exchange | None:
+    """What a receiver sees that fetches the job at once; None where the body names none."""
+    job_id = scene.id_in(body)
+    if not job_id:
+        return None
+    try:
+        return scene.play("GET", scene.path(scene.profile.job.path, job_id))
+    except (Broken, CheckUnplayable):
+        return None
