@@ -9,12 +9,13 @@ from urllib.parse import urlsplit
 
 import click
 
-from aj.check.point import Finding, Level
+from aj.check.options import Call, Options
+from aj.check.point import Finding, Level, State
 from aj.check.points import ALL
 from aj.check.profile import load
-from aj.check.report import COLOURS, details, document, exit_code, headline, summary
+from aj.check.report import COLOURS, details, document, exit_code, headline, not_applicable, summary
 from aj.check.run import run
-from aj.check.scene import Options, Scene
+from aj.check.scene import Scene
 from aj.errors import CheckError, SettingsError
 from aj.signature import decode_secret
 
@@ -33,6 +34,10 @@ from aj.signature import decode_secret
 @click.option("--body", help="The submission to use, as JSON.")
 @click.option("--slow-body", help="A submission of a job that takes some seconds, as JSON.")
 @click.option("--failing-body", help="A submission of a job that fails, as JSON.")
+@click.option("--expiring-body", help="A submission of a job whose result lives for a few seconds only, as JSON.")
+@click.option("--path", help="Where submissions go, where it is not the profile's; so --slow-path, --failing-path.")
+@click.option("--slow-path", hidden=True)
+@click.option("--failing-path", hidden=True)
 @click.option("--callback-host", help="HOST or HOST:PORT under which the API reaches this machine, for webhooks.")
 @click.option("--secret", envvar="AJ_WEBHOOK_SECRET", help="The secret that signs webhooks, whsec_…")
 @click.option("--timeout", default=10.0, show_default=True, help="Seconds for one exchange in all.")
@@ -56,6 +61,8 @@ def check(context: click.Context, /, url: str, **given: Any) -> None:
     if given["as_json"]:
         click.echo(json.dumps(document(outcome, level, url, options.profile.name), indent=2))
     else:
+        for line in not_applicable(outcome):
+            click.secho(line, fg=COLOURS[State.NOT_APPLICABLE])
         click.echo(summary(outcome, level))
     context.exit(exit_code(outcome))
 
@@ -68,7 +75,7 @@ class _Reporter:
     is_brief: bool
 
     def tell(self, finding: Finding) -> None:
-        if self.is_silent:
+        if self.is_silent or finding.state is State.NOT_APPLICABLE:
             return
         click.secho(headline(finding), fg=COLOURS[finding.state])
         for line in details(finding, self.is_brief):
@@ -87,13 +94,15 @@ def _options(url: str, given: dict[str, Any]) -> Options:
     if given["timeout"] <= 0 or given["job_timeout"] <= 0:
         raise CheckError("a time must be more than 0 seconds")
     profile = load(given["profile"])
-    bodies = {name: _body(given[name], name) for name in ("body", "slow_body", "failing_body")}
+    submit = profile.submit
+    call = _call("", given, submit.path, submit.body) or Call(submit.path, submit.body)
     return Options(
         base_url=url,
         profile=profile,
-        body=profile.submit.body if bodies["body"] is None else bodies["body"],
-        slow_body=profile.submit.slow_body if bodies["slow_body"] is None else bodies["slow_body"],
-        failing_body=profile.submit.failing_body if bodies["failing_body"] is None else bodies["failing_body"],
+        call=call,
+        slow=_call("slow_", given, submit.slow_path or call.path, submit.slow_body),
+        failing=_call("failing_", given, submit.failing_path or call.path, submit.failing_body),
+        expiring=_call("expiring_", given, call.path, None),
         api_key=given["api_key"],
         callback=_callback(given["callback_host"], parts.hostname or ""),
         secret=decode_secret(given["secret"]) if given["secret"] else None,
@@ -102,13 +111,15 @@ def _options(url: str, given: dict[str, Any]) -> Options:
     )
 
 
-def _body(text: str | None, name: str) -> Any:
-    if text is None:
-        return None
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        raise CheckError(f"--{name.replace('_', '-')} is not JSON: {text[:80]!r}") from None
+def _call(kind: str, given: dict[str, Any], path: str, body: Any) -> Call | None:
+    """The submission of this kind: what was given, else the profile's, else none."""
+    text = given[f"{kind}body"]
+    if text is not None:
+        try:
+            body = json.loads(text)
+        except (ValueError, RecursionError):
+            raise CheckError(f"--{kind.replace('_', '-')}body is not JSON: {text[:80]!r}") from None
+    return None if body is None else Call(given.get(f"{kind}path") or path, body)
 
 
 def _callback(text: str | None, host: str) -> tuple[str, int] | None:

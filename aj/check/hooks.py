@@ -8,11 +8,12 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
-from aj.check.exchange import Exchange, Fields
+from aj.check.exchange import Exchange
+from aj.check.options import Call
 from aj.check.receiver import Delivery, Receiver
-from aj.check.scene import Job, Scene
+from aj.check.scene import Scene
+from aj.check.story import Job
 from aj.check.verdicts import Broken, Skip
 from aj.errors import CheckUnplayable
 
@@ -52,11 +53,11 @@ def hooks(scene: Scene) -> Hooks:
 
 
 def _begin(scene: Scene) -> Hooks:
-    options, bodies = scene.options, {REFUSED_ONCE: scene.options.body, REDIRECTED_ONCE: scene.options.body}
+    options, calls = scene.options, {REFUSED_ONCE: scene.options.call, REDIRECTED_ONCE: scene.options.call}
     if options.callback is None:
         raise Skip("the API has to reach this machine; --callback-host says by which name")
-    if options.failing_body is not None:
-        bodies[FAILING] = options.failing_body
+    if options.failing is not None:
+        calls[FAILING] = options.failing
     scene.submit()
     host, port = options.callback
     try:
@@ -66,17 +67,16 @@ def _begin(scene: Scene) -> Hooks:
     scene.at_the_end(receiver.close)
     return Hooks(
         receiver,
-        {path: _submit(scene, receiver, path, body) for path, body in bodies.items()},
+        {path: _submit(scene, receiver.base_url + path, call) for path, call in calls.items()},
         options.job_timeout_s,
     )
 
 
-def _submit(scene: Scene, receiver: Receiver, path: str, body: Any) -> Job:
-    if not isinstance(body, dict):
+def _submit(scene: Scene, address: str, call: Call) -> Job:
+    if not isinstance(call.body, dict):
         raise Skip("the body is not an object, which could have the address in it")
-    address = receiver.base_url + path
-    trace: Fields = (("traceparent", TRACE),)
-    exchange = scene.send(json.dumps({**body, scene.profile.callback: address}).encode(), trace)
+    body = json.dumps({**call.body, scene.profile.callback: address}).encode()
+    exchange = scene.send(body, (("traceparent", TRACE),), path=call.path)
     if not scene.is_accepted(exchange):
         raise Skip(f"the API does not call {address}: {exchange.told()}; allow it, or say another --callback-host")
     return scene.job_of(exchange)

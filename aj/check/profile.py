@@ -28,13 +28,16 @@ class Submit:
     body: Any
     method: str = "POST"
     accepted: tuple[int, ...] = (202,)
+    invalid: tuple[int, ...] = (422,)  # what answers JSON that is none of what is wanted
     headers: Mapping[str, str] = field(default_factory=dict)
     id: str = ""  # the member of the answer that holds the id; nothing where Location alone says it
     status: str = ""  # the member that says the status, if there is one
     members: tuple[str, ...] = ()  # where given: the answer has exactly these
     location: str = "Location"  # the header that leads to the job
     slow_body: Any = None
+    slow_path: str = ""  # where jobs of another kind have another path; so the next ones
     failing_body: Any = None
+    failing_path: str = ""
     too_large_bytes: int = 0  # a body of so many bytes is over the limit; 0: not known
 
 

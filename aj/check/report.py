@@ -30,6 +30,15 @@ def details(finding: Finding, quiet: bool) -> list[str]:
     return lines
 
 
+def not_applicable(outcome: Outcome) -> list[str]:
+    """What does not apply, in a line for each reason."""
+    names: dict[str, list[str]] = {}
+    for finding in outcome.findings:
+        if finding.state is State.NOT_APPLICABLE:
+            names.setdefault(finding.why, []).append(finding.point.name)
+    return [f"{MARKS[State.NOT_APPLICABLE]:8}{', '.join(each)}: {escaped(why)}" for why, each in names.items()]
+
+
 def summary(outcome: Outcome, level: Level) -> str:
     """The last line."""
     counts = ", ".join(f"{outcome.count(state)} {state}" for state in State)

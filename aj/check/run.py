@@ -58,21 +58,23 @@ def _played(scene: Scene, each: Point) -> Finding:
 
 def not_offered(profile: Profile, each: Point) -> str:
     """Why the profile has no such point, or nothing."""
-    reason = profile.not_offered.get(each.name) or profile.not_offered.get(each.group)
-    if reason:
-        return reason
+    groups = each.group.split()
+    reasons = (profile.not_offered.get(name) for name in (each.name, *groups))
+    reason = next((said for said in reasons if said), "")
     needed = {
+        "location": ("submit.location", profile.submit.location),
+        "too-large": ("submit.too_large_bytes", profile.submit.too_large_bytes),
         "idempotency": ("headers.idempotency", profile.headers.idempotency),
-        "replayed": ("headers.replayed", profile.headers.idempotency and profile.headers.replayed),
+        "replayed": ("headers.replayed", profile.headers.replayed),
         "cancel": ("paths.cancel", profile.paths.cancel),
         "delete": ("paths.delete", profile.paths.delete),
-        "if-match": ("paths.delete", profile.paths.delete),
         "bare-result": ("paths.result", profile.paths.result),
-        "list-pages": ("paths.list", profile.paths.list),
         "list": ("paths.list", profile.paths.list),
-        **dict.fromkeys(("webhook", "webhook-type", "signature", "trace"), ("callback", profile.callback)),
+        "webhook": ("callback", profile.callback),
+        "id": ("job.id", profile.job.id),
         "error": ("job.error", profile.job.error),
+        "error-types": ("job.error_types", profile.job.error_types),
         "times": ("job.times", profile.job.times),
     }
-    name, value = needed.get(each.group, ("", True))
-    return "" if value else f"the profile has no {name}"
+    lacking = [needed[name][0] for name in groups if name in needed and not needed[name][1]]
+    return reason or (f"the profile has no {lacking[0]}" if lacking else "")

@@ -9,14 +9,15 @@ import json
 import threading
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeVar, cast
 from urllib.parse import quote, urljoin, urlsplit
 
 from aj.check import wire
 from aj.check.exchange import Answer, Exchange, Fields, Request
-from aj.check.profile import Profile, as_word, at
+from aj.check.options import Call, Options
+from aj.check.profile import as_word, at
+from aj.check.story import Job, Story
 from aj.check.verdicts import Broken, Skip
 from aj.clock import monotonic_s
 from aj.errors import CheckUnplayable
@@ -25,47 +26,6 @@ Made = TypeVar("Made")
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.02, 0.5
 MAX_LOOKS_AT_UNKNOWN_WORD = 5
 GIVE_UP_AFTER = 3  # exchanges in a row without an answer
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """What whoever checks has said. Times are seconds; bodies are JSON values, None where none was given."""
-
-    base_url: str
-    profile: Profile
-    body: Any
-    slow_body: Any = None
-    failing_body: Any = None
-    api_key: str = ""
-    callback: tuple[str, int] | None = None  # host and port under which the API reaches this machine
-    secret: bytes | None = None
-    timeout_s: float = 10.0
-    job_timeout_s: float = 60.0
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """A submission that was accepted: its id, where it is read, and the exchange."""
-
-    id: str
-    url: str
-    submission: Exchange
-
-
-@dataclass(slots=True)
-class Story:
-    """A job from its submission to its end. `trouble` says why the end was not seen."""
-
-    job: Job
-    looks: list[Exchange] = field(default_factory=list)
-    trouble: str = ""
-
-    @property
-    def end(self) -> Exchange:
-        """The look that saw the end. Raises: Skip: there was none."""
-        if self.trouble:
-            raise Skip(f"the end of a job was not seen: {self.trouble}")
-        return self.looks[-1]
 
 
 class Scene:
@@ -147,23 +107,24 @@ class Scene:
 
     # -- submissions -----------------------------------------------------------------------------------------
 
-    def body(self, value: Any = None) -> bytes:
-        """A submission's body, as JSON; the default one where none is given."""
-        return json.dumps(self.options.body if value is None else value).encode()
+    def body(self) -> bytes:
+        """The body of the submission that is used where no other is wanted."""
+        return json.dumps(self.options.call.body).encode()
 
-    def send(self, body: bytes, fields: Fields = (), framing: str = "length") -> Exchange:
+    def send(self, body: bytes, fields: Fields = (), framing: str = "length", path: str = "") -> Exchange:
         """Sends these bytes as a submission; JSON where `fields` does not say otherwise."""
         submit = self.profile.submit
         named = {name.lower() for name, _ in fields}
         ours = [("Content-Type", "application/json"), *submit.headers.items()]
         fields = (*((name, value) for name, value in ours if name.lower() not in named), *fields)
-        return self.play(submit.method, submit.path, fields, body, framing)
+        return self.play(submit.method, path or self.options.call.path, fields, body, framing)
 
-    def submit(self, value: Any = None, fields: Fields = ()) -> Job:
+    def submit(self, call: Call | None = None, fields: Fields = ()) -> Job:
         """A job that was accepted. Raises: Skip: it was not."""
         self.submit_first()
+        call = call or self.options.call
         try:
-            exchange = self.send(self.body(value), fields)
+            exchange = self.send(json.dumps(call.body).encode(), fields, path=call.path)
         except Broken as broken:
             raise Skip(f"a submission was not accepted: {broken}") from None
         return self.job_of(exchange)
@@ -272,22 +233,22 @@ class Scene:
         return self.once("failing", lambda: self.follow(self._submit_failing()))
 
     def _submit_failing(self) -> Job:
-        if self.options.failing_body is None:
+        if self.options.failing is None:
             raise Skip("it takes a job that fails; --failing-body says how to submit one")
-        return self.submit(self.options.failing_body)
+        return self.submit(self.options.failing)
 
     def submit_slow(self, fields: Fields = ()) -> Job:
         """A job of some seconds. Raises: Skip."""
-        if self.options.slow_body is None:
+        if self.options.slow is None:
             raise Skip("it takes a job of a few seconds; --slow-body says how to submit one")
-        return self.submit(self.options.slow_body, fields)
+        return self.submit(self.options.slow, fields)
 
     def stories(self) -> list[Story]:
         """All jobs that can be followed with what was given. Raises: Skip: not even the first."""
         stories = [self.quick]
-        if self.options.slow_body is not None:
+        if self.options.slow is not None:
             stories.append(self.slow)
-        if self.options.failing_body is not None:
+        if self.options.failing is not None:
             stories.append(self.failing)
         return stories
 

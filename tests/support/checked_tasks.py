@@ -21,3 +21,8 @@ def rest(seconds: float) -> str:
 @task
 def fail() -> None:
     raise TaskError("on purpose")
+
+
+@task(result_ttl_s=1)
+def forget_soon() -> None:
+    pass

@@ -8,7 +8,8 @@ import uuid
 from aj.check.exchange import Exchange
 from aj.check.point import Level, Played, point
 from aj.check.profile import WORDS, as_word, at, has
-from aj.check.scene import Scene, Story, pause
+from aj.check.scene import Scene, pause
+from aj.check.story import Story
 from aj.check.verdicts import Skip, expect, expect_status
 
 _ORDER = {"queued": 0, "running": 1, "succeeded": 2, "failed": 2}
@@ -41,7 +42,7 @@ def accepted_body(scene: Scene) -> Played:
     return exchange
 
 
-@point(Level.BASIC, "RFC 9110 §10.2.2, docs/contract.md §2")
+@point(Level.BASIC, "RFC 9110 §10.2.2, docs/contract.md §2", "location")
 def location(scene: Scene) -> Played:
     """The answer to a submission says where to look."""
     exchange, name = scene.quick.job.submission, scene.profile.submit.location
@@ -60,7 +61,7 @@ def readable_at_once(scene: Scene) -> Played:
     return story.job.submission, story.looks[0]
 
 
-@point(Level.BASIC, "docs/contract.md §2", "id")
+@point(Level.BASIC, "docs/contract.md §2")
 def fresh_ids(scene: Scene) -> Played:
     """Each submission makes a job of its own."""
     first, second = scene.quick.job, scene.submit()
@@ -160,10 +161,10 @@ def _served_result(scene: Scene) -> Played:
     expect(
         served.status == 200, f"the job has succeeded, and its result is answered {served.told()}", quick.end, served
     )
-    if scene.options.slow_body is not None:
+    if scene.options.slow is not None:
         early = scene.play("GET", scene.path(path, scene.submit_slow().id))
         expect(early.status >= 400, f"there is a result before the end: {early.told()}", early)
-    if scene.options.failing_body is not None:
+    if scene.options.failing is not None:
         failed = scene.play("GET", scene.path(path, scene.failing.job.id))
         expect(failed.status >= 400, f"there is a result although the job failed: {failed.told()}", failed)
     return served

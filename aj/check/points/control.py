@@ -8,8 +8,10 @@ from urllib.parse import urljoin
 from aj.check.exchange import Exchange
 from aj.check.point import Level, Played, point
 from aj.check.profile import at
-from aj.check.scene import Job, Scene, Story
+from aj.check.scene import Scene, pause
+from aj.check.story import Job, Story
 from aj.check.verdicts import Skip, expect, expect_status
+from aj.clock import monotonic_s
 
 _NEXT = re.compile(r"<([^>]*)>\s*(?:;[^,<]*)?;\s*rel=\"?next\"?", re.IGNORECASE)
 
@@ -57,7 +59,7 @@ def delete_active(scene: Scene) -> Played:
     return exchange
 
 
-@point(Level.COMPLETE, "RFC 9110 §13.1.1, docs/contract.md §3", "if-match")
+@point(Level.COMPLETE, "RFC 9110 §13.1.1, docs/contract.md §3", "delete etag")
 def delete_unless_changed(scene: Scene) -> Played:
     """With an If-Match that does not match, nothing is done: 412."""
     job = _ended(scene).job
@@ -80,6 +82,22 @@ def gone(scene: Scene) -> Played:
     return deleted, exchange
 
 
+@point(Level.COMPLETE, "RFC 9110 §15.5.11, docs/contract.md §3", "expiry")
+def expired(scene: Scene) -> Played:
+    """A job whose result is past its life is 410 and says since when, and never 404."""
+    if scene.options.expiring is None:
+        raise Skip("it takes a job whose result lives for a few seconds; --expiring-body says how to submit one")
+    story = scene.follow(scene.submit(scene.options.expiring))
+    end, until_s = story.end, monotonic_s() + scene.options.job_timeout_s
+    exchange = end
+    while exchange.status == 200 and monotonic_s() < until_s:
+        pause(0.2)
+        exchange = scene.look(story.job)
+    expect_status(exchange, 410, when="after its life")
+    expect(isinstance(at(exchange.document, "expired_at"), str), "there is no expired_at", exchange)
+    return end, exchange
+
+
 @point(Level.COMPLETE, "RFC 9110 §9.2.2, §15.3.5, docs/contract.md §3", "delete")
 def delete_again(scene: Scene) -> Played:
     """To forget a job is 204, also once more."""
@@ -90,13 +108,11 @@ def delete_again(scene: Scene) -> Played:
     return exchange
 
 
-@point(Level.COMPLETE, "docs/contract.md §2, §3", "delete")
+@point(Level.COMPLETE, "docs/contract.md §2, §3", "idempotency delete")
 def replay_after_the_job(scene: Scene) -> Played:
     """A key whose job is gone brings the first answer still, and no second job."""
-    name = scene.profile.headers.idempotency
-    if not name:
-        raise Skip("the profile has no headers.idempotency")
-    story = _ended(scene, key := ((name, f"gone-{scene.submit().id}"),))
+    key = ((scene.profile.headers.idempotency, f"gone-{scene.submit().id}"),)
+    story = _ended(scene, key)
     _delete(scene, story.job)
     again = scene.send(scene.body(), key)
     expect_status(again, *scene.profile.submit.accepted, when="the key of a job that is gone")
@@ -111,9 +127,9 @@ def bare_result(scene: Scene) -> Played:
     exchange = _result(scene, scene.quick.job)
     expect_status(exchange, 200, when="the result of a job that succeeded")
     expect(exchange.document == at(end.document, wanted), "it is another value than in the document", end, exchange)
-    if scene.options.slow_body is not None:
+    if scene.options.slow is not None:
         expect_status(_result(scene, scene.submit_slow()), 409, when="the result of an active job")
-    if scene.options.failing_body is not None:
+    if scene.options.failing is not None:
         _ = scene.failing.end
         expect_status(_result(scene, scene.failing.job), 409, when="the result of a job that failed")
     return exchange
@@ -135,7 +151,7 @@ def list_newest_first(scene: Scene) -> Played:
     return exchange
 
 
-@point(Level.COMPLETE, "RFC 8288 §3, docs/contract.md §3", "list-pages")
+@point(Level.COMPLETE, "RFC 8288 §3, docs/contract.md §3", "list list-pages")
 def list_pages(scene: Scene) -> Played:
     """A page has at most as many jobs as were asked for, and Link leads to the next, without a gap or a repeat."""
     wanted = [scene.submit().id for _ in range(3)]
@@ -157,7 +173,7 @@ def list_pages(scene: Scene) -> Played:
     return page
 
 
-@point(Level.COMPLETE, "docs/contract.md §3", "list-pages")
+@point(Level.COMPLETE, "docs/contract.md §3", "list list-pages")
 def list_query(scene: Scene) -> Played:
     """A query that makes no sense is 400."""
     for query in ("limit=none", "limit=0", "status=nonsense", "cursor=%00"):

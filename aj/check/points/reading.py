@@ -8,7 +8,8 @@ import re
 from aj.check.exchange import Exchange
 from aj.check.point import Level, Played, point
 from aj.check.profile import at
-from aj.check.scene import Job, Scene
+from aj.check.scene import Scene
+from aj.check.story import Job
 from aj.check.verdicts import Skip, expect, expect_status
 
 _ETAG = re.compile(r'(W/)?"[\x21\x23-\x7e\x80-\xff]*"')
@@ -108,13 +109,13 @@ def times(scene: Scene) -> Played:
     return scene.quick.end
 
 
-@point(Level.COMPLETE, "docs/contract.md §3", "error")
+@point(Level.COMPLETE, "docs/contract.md §3", "error error-types")
 def error_type(scene: Scene) -> Played:
     """The error of a job has a type that the contract knows, a title and a detail, and no traceback."""
     end, name = scene.failing.end, scene.profile.job.error
     types = scene.profile.job.error_types
     kind = at(end.document, f"{name}.type")
-    expect(not types or kind in types, f"{name}.type is {kind}", end)
+    expect(kind in types, f"{name}.type is {kind}", end)
     for member in ("title", "detail"):
         expect(isinstance(at(end.document, f"{name}.{member}"), str), f"{name}.{member} is not a text", end)
     expect("Traceback (most recent" not in json.dumps(end.document), "there is a traceback in it", end)

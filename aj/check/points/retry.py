@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from aj.check.exchange import Exchange
+from aj.check.options import Call
 from aj.check.point import Level, Played, point
 from aj.check.profile import at
 from aj.check.scene import Scene
@@ -30,7 +31,7 @@ def replay_is_first_answer(scene: Scene) -> Played:
     return first, again
 
 
-@point(Level.SAFE_RETRY, "docs/contract.md §2", "replayed")
+@point(Level.SAFE_RETRY, "docs/contract.md §2", "idempotency replayed")
 def replay_is_marked(scene: Scene) -> Played:
     """A replay says that it is one, and a first answer does not."""
     key, name = _key(scene), scene.profile.headers.replayed
@@ -54,7 +55,7 @@ def payload_is_the_value(scene: Scene) -> Played:
     """Order of members and white space make no other payload."""
     key = _key(scene)
     first = scene.submit(None, key)
-    value = scene.options.body
+    value = scene.options.call.body
     turned = dict(reversed(value.items())) if isinstance(value, dict) else value
     again = scene.send(f"\n{json.dumps(turned, indent=3)} ".encode(), key)
     expect(_id(scene, again) == first.id, f"{_SECOND} and value: {again.told()}", first.submission, again)
@@ -89,11 +90,9 @@ def racing_submissions(scene: Scene) -> Played:
     return answers[0], answers[-1]
 
 
-@point(Level.SAFE_RETRY, "docs/contract.md §2", "list")
+@point(Level.SAFE_RETRY, "docs/contract.md §2", "idempotency list")
 def one_job_in_the_list(scene: Scene) -> Played:
     """After a race the list of jobs has one job more."""
-    if not scene.profile.headers.idempotency:
-        raise Skip("the profile has no headers.idempotency")
     for _ in range(LISTED_RACES):  # what others submit meanwhile is in the list too, but not each time
         before = scene.submit()
         answers = _race(scene, _key(scene))
@@ -114,7 +113,7 @@ def key_reused(scene: Scene) -> Played:
     other = _other_body(scene)
     key = _key(scene)
     scene.submit(None, key)
-    reused = scene.send(scene.body(other), key)
+    reused = scene.send(other, key)
     expect_status(reused, 422, when="the key with another payload")
     return reused
 
@@ -127,7 +126,7 @@ def key_outlives_the_job(scene: Scene) -> Played:
     _ = scene.follow(job).end
     again = scene.send(scene.body(), key)
     _expect_same(scene, job.submission, again)
-    expect_status(scene.send(scene.body(_other_body(scene)), key), 422, when="the key with another payload")
+    expect_status(scene.send(_other_body(scene), key), 422, when="the key with another payload")
     return job.submission, again
 
 
@@ -195,16 +194,18 @@ def _expect_same(scene: Scene, first: Exchange, again: Exchange) -> None:
     )
 
 
-def _other_body(scene: Scene) -> Any:
+def _other_body(scene: Scene) -> bytes:
     """A payload that differs from the default one and is accepted. Raises: Skip: none is known."""
-    for other in (varied(scene.options.body), scene.options.slow_body, scene.options.failing_body):
-        if other is None or other == scene.options.body:
+    call, calls = scene.options.call, [scene.options.slow, scene.options.failing]
+    others = [varied(call.body), *(each.body for each in calls if each and each.path == call.path)]
+    for other in others:
+        if other is None or other == call.body:
             continue
         try:
-            scene.submit(other)
+            scene.submit(Call(call.path, other))
         except Skip:
             continue
-        return other
+        return json.dumps(other).encode()
     raise Skip("no other payload is known that is accepted; --slow-body says one")
 
 

@@ -41,7 +41,7 @@ def webhook_says_what_the_job_says(scene: Scene) -> Played:
     return watched.first(REFUSED_ONCE).shown()
 
 
-@point(Level.COMPLETE, f"{_STANDARD} (payload structure), docs/contract.md §5", "webhook-type")
+@point(Level.COMPLETE, f"{_STANDARD} (payload structure), docs/contract.md §5", "webhook webhook-type")
 def webhook_type(scene: Scene) -> Played:
     """The webhook has a type and a timestamp of its own."""
     watched = hooks(scene)
@@ -77,7 +77,7 @@ def webhook_after_the_end(scene: Scene) -> Played:
     return shown
 
 
-@point(Level.COMPLETE, f"{_STANDARD} (webhook headers), docs/contract.md §5", "signature")
+@point(Level.COMPLETE, f"{_STANDARD} (webhook headers), docs/contract.md §5", "webhook signature")
 def webhook_headers(scene: Scene) -> Played:
     """Each attempt has an id, and a timestamp of its own time."""
     attempts = hooks(scene).attempts(REFUSED_ONCE, 1)
@@ -91,7 +91,7 @@ def webhook_headers(scene: Scene) -> Played:
     return attempts[0].shown()
 
 
-@point(Level.COMPLETE, f"{_STANDARD} (signature scheme), docs/contract.md §5", "signature")
+@point(Level.COMPLETE, f"{_STANDARD} (signature scheme), docs/contract.md §5", "webhook signature")
 def webhook_signature(scene: Scene) -> Played:
     """Each attempt is signed with the secret, over its id, its timestamp and the very bytes of its body."""
     if scene.options.secret is None:
@@ -134,7 +134,7 @@ def webhook_follows_no_redirect(scene: Scene) -> Played:
     return first.shown(), second.shown()
 
 
-@point(Level.COMPLETE, "W3C Trace Context §3.2, docs/contract.md §2, §5", "trace")
+@point(Level.COMPLETE, "W3C Trace Context §3.2, docs/contract.md §2, §5", "webhook trace")
 def webhook_trace(scene: Scene) -> Played:
     """The traceparent of the submission goes with the webhook as it came."""
     delivery = hooks(scene).first(REFUSED_ONCE)
