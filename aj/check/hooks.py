@@ -15,6 +15,7 @@ from aj.check.receiver import Delivery, Receiver
 from aj.check.scene import Scene
 from aj.check.story import Job
 from aj.check.verdicts import Broken, Skip
+from aj.clock import monotonic_s
 from aj.errors import CheckUnplayable
 
 REFUSED_ONCE, REDIRECTED_ONCE, FAILING, ELSEWHERE = "/refused-once", "/redirected-once", "/failing", "/elsewhere"
@@ -24,27 +25,39 @@ TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 
 @dataclass(frozen=True, slots=True)
 class Hooks:
-    """The receiver, and the jobs by the paths to which their webhooks go."""
+    """The receiver, and the jobs by the paths to which their webhooks go. All have the same time to come."""
 
     receiver: Receiver
     jobs: dict[str, Job]
     within_s: float
+    until_s: float  # on the monotonic clock
+
+    def wait(self, path: str, count: int) -> list[Delivery]:
+        """What came on this path: `count` attempts or more, unless they did not come in time."""
+        return self.receiver.wait_for(path, count, max(0.0, self.until_s - monotonic_s()))
 
     def first(self, path: str) -> Delivery:
-        """The first attempt that arrived there. Raises: Broken: none did; Skip: there is no such job."""
-        return self.attempts(path, 1)[0]
-
-    def attempts(self, path: str, count: int) -> list[Delivery]:
-        """At least so many attempts. Raises: Broken: they did not come; Skip: there is no such job."""
+        """The first attempt that came on this path. Raises: Broken: none did; Skip: there is no such job."""
         if path not in self.jobs:
             raise Skip("it takes a job that fails; --failing-body says how to submit one")
-        came = self.receiver.wait_for(path, count, self.within_s)
-        if len(came) >= count:
-            return came
-        shown = [each.shown() for each in came]
-        raise Broken(
-            f"{len(came)} of {count} attempts came within {self.within_s:g} s", self.jobs[path].submission, *shown
-        )
+        came = self.wait(path, 1)
+        if not came:
+            raise Broken(f"no webhook came within {self.within_s:g} s", self.jobs[path].submission)
+        return came[0]
+
+    def firsts(self) -> dict[str, Delivery]:
+        """The first attempts by their paths, where there are any. Raises: Skip: there is none."""
+        came = {path: self.wait(path, 1) for path in self.jobs}
+        if not any(came.values()):
+            raise Skip("no webhook came; see webhook-arrives")
+        return {path: each[0] for path, each in came.items() if each}
+
+    def taken(self, path: str, count: int) -> list[Delivery]:
+        """At least so many attempts. Raises: Skip: they did not come."""
+        came = self.wait(path, count)
+        if len(came) < count:
+            raise Skip("not so many attempts came; see webhook-arrives and webhook-again")
+        return came
 
 
 def hooks(scene: Scene) -> Hooks:
@@ -69,6 +82,7 @@ def _begin(scene: Scene) -> Hooks:
         receiver,
         {path: _submit(scene, receiver.base_url + path, call) for path, call in calls.items()},
         options.job_timeout_s,
+        monotonic_s() + options.job_timeout_s,
     )
 
 

@@ -24,7 +24,7 @@ from aj.errors import CheckUnplayable
 
 Made = TypeVar("Made")
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.02, 0.5
-MAX_LOOKS_AT_UNKNOWN_WORD = 5
+MAX_STRANGE_LOOKS = 5
 GIVE_UP_AFTER = 3  # exchanges in a row without an answer
 
 
@@ -192,7 +192,7 @@ class Scene:
 
     def follow(self, job: Job) -> Story:
         """Looks at a job until it has ended. The caller is a checker: it looks more often than it is told to."""
-        story, pause_s, unknown = Story(job), FIRST_PAUSE_S, 0
+        story, pause_s, strange = Story(job), FIRST_PAUSE_S, 0
         until_s = monotonic_s() + self.options.job_timeout_s
         while True:
             try:
@@ -202,14 +202,13 @@ class Scene:
                 story.trouble = str(broken)
                 return story
             story.looks.append(look)
-            if self.is_final(look):
+            if look.status == 200 and self.is_final(look):
                 return story
-            if look.status != 200:
-                story.trouble = f"a look at it was answered {look.told()}"
-                return story
-            unknown += self.status(look) is None
-            if unknown >= MAX_LOOKS_AT_UNKNOWN_WORD:
-                story.trouble = f"its status is {as_word(at(look.document, self.profile.job.status))}"
+            strange += look.status != 200 or self.status(look) is None
+            if strange >= MAX_STRANGE_LOOKS:
+                word = as_word(at(look.document, self.profile.job.status))
+                answered = f"a look at it was answered {look.told()}"
+                story.trouble = f"its status is {word}" if look.status == 200 else answered
                 return story
             if monotonic_s() > until_s:
                 story.trouble = f"it has not ended within {self.options.job_timeout_s:g} s"

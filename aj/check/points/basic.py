@@ -76,6 +76,8 @@ def ends(scene: Scene) -> Played:
         if story.trouble.startswith("its status is"):
             raise Skip("see status-words")
         expect(not story.trouble, story.trouble, *story.looks[-1:])
+        for look in story.looks[1:]:
+            expect(look.status == 200, f"a look at it was answered {look.told()}", look)
     return scene.quick.looks[-1]
 
 
@@ -116,8 +118,8 @@ def only_forward(scene: Scene) -> Played:
         before: Exchange | None = None
         for look in story.looks:
             if before is not None and look.status == before.status == 200:
-                was, now = scene.status(before) or "", scene.status(look) or ""
-                expect(_ORDER.get(now, 0) >= _ORDER.get(was, 0), f"it went from {was} back to {now}", before, look)
+                was, now = scene.status(before) or "queued", scene.status(look) or "failed"
+                expect(_ORDER[now] >= _ORDER[was], f"it went from {was} back to {now}", before, look)
             before = look
     return scene.quick.looks[-1]
 

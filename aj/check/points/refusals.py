@@ -139,7 +139,7 @@ def encoded_body(scene: Scene) -> Played:
 
 @point(Level.COMPLETE, "RFC 9110 §15.5.21, docs/contract.md §2", "refusals")
 def not_an_object(scene: Scene) -> Played:
-    """JSON that is not an object is 422."""
+    """JSON that is not an object is refused: 422, or what the profile says."""
     scene.submit()
     for body in (b"[]", b"5", b"null", b'"text"', b"true"):
         exchange = scene.send(body)

@@ -101,8 +101,9 @@ def one_job_in_the_list(scene: Scene) -> Played:
         ids = [at(each, scene.profile.job.id) for each in at(listed.document, scene.profile.paths.list_member) or []]
         if before.id not in ids or after.id not in ids:
             raise Skip("the list does not show what was submitted just now; see list-newest-first")
-        between = ids[ids.index(after.id) + 1 : ids.index(before.id)]
-        if between == [_id(scene, answers[0])]:
+        first, last = sorted((ids.index(before.id), ids.index(after.id)))
+        between = ids[first + 1 : last]
+        if len(between) == 1 and between[0] in [_id(scene, each) for each in answers]:
             return answers[0], listed
     raise Broken(f"a race with one key left {len(between)} jobs in the list", answers[0], listed)
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from aj.check.exchange import Exchange
-from aj.check.hooks import ELSEWHERE, FAILING, REDIRECTED_ONCE, REFUSED_ONCE, TRACE, hooks
+from aj.check.hooks import ANSWERS, ELSEWHERE, FAILING, REDIRECTED_ONCE, REFUSED_ONCE, TRACE, hooks
 from aj.check.point import Level, Played, point
 from aj.check.profile import at
 from aj.check.receiver import Delivery
 from aj.check.scene import Scene, pause
-from aj.check.verdicts import Skip, expect
+from aj.check.verdicts import Broken, Skip, expect
 from aj.errors import SignatureError
 from aj.signature import ID_HEADER, SIGNATURE_HEADER, TIMESTAMP_HEADER, TOLERANCE_S, verify
 
@@ -28,51 +27,46 @@ def webhook_arrives(scene: Scene) -> Played:
 
 
 @point(Level.COMPLETE, "docs/contract.md §5", "webhook")
-def webhook_says_what_the_job_says(scene: Scene) -> Played:
-    """The webhook has the id, the status and the outcome of the job in it."""
-    watched = hooks(scene)
-    for path in watched.jobs:
-        delivery, job = watched.first(path), watched.jobs[path]
-        told, document = delivery.shown().request.body or b"", scene.look(job)
-        value = scene.value_of(told)
-        for name in (scene.profile.job.id, scene.profile.job.status, scene.profile.job.result, scene.profile.job.error):
-            same = not name or at(value, name) == at(document.document, name)
-            expect(same, f"{name} is {at(value, name)!r} in it", delivery.shown(), document)
-    return watched.first(REFUSED_ONCE).shown()
-
-
-@point(Level.COMPLETE, f"{_STANDARD} (payload structure), docs/contract.md §5", "webhook webhook-type")
-def webhook_type(scene: Scene) -> Played:
-    """The webhook has a type and a timestamp of its own."""
-    watched = hooks(scene)
-    for path in watched.jobs:
-        delivery = watched.first(path)
-        value = scene.value_of(delivery.body)
-        wanted = "job.failed" if path == FAILING else "job.succeeded"
-        expect(at(value, "type") == wanted, f"its type is {at(value, 'type')!r}, not {wanted}", delivery.shown())
-        expect(isinstance(at(value, "timestamp"), str), "there is no timestamp in it", delivery.shown())
-    return watched.first(REFUSED_ONCE).shown()
-
-
-@point(Level.COMPLETE, "docs/contract.md §5", "webhook")
 def webhook_of_a_failure(scene: Scene) -> Played:
     """A job that failed is told of too."""
-    delivery = hooks(scene).first(FAILING)
+    watched = hooks(scene)
+    watched.firsts()
+    delivery = watched.first(FAILING)
     document = scene.value_of(delivery.body)
     expect(scene.profile.status_of(document) == "failed", "it does not say that the job failed", delivery.shown())
     return delivery.shown()
 
 
 @point(Level.COMPLETE, "docs/contract.md §5", "webhook")
+def webhook_says_what_the_job_says(scene: Scene) -> Played:
+    """The webhook has the id, the status and the outcome of the job in it."""
+    watched, job = hooks(scene), scene.profile.job
+    for path, delivery in watched.firsts().items():
+        value, look = scene.value_of(delivery.body), scene.follow(watched.jobs[path]).end
+        for name in filter(None, (job.id, job.status, job.result, job.error)):
+            same = at(value, name) == at(look.document, name)
+            expect(same, f"{name} is {at(value, name)!r} in it", delivery.shown(), look)
+    return delivery.shown()
+
+
+@point(Level.COMPLETE, f"{_STANDARD} (payload structure), docs/contract.md §5", "webhook webhook-type")
+def webhook_type(scene: Scene) -> Played:
+    """The webhook has a type and a timestamp of its own."""
+    for path, delivery in hooks(scene).firsts().items():
+        value = scene.value_of(delivery.body)
+        wanted = "job.failed" if path == FAILING else "job.succeeded"
+        expect(at(value, "type") == wanted, f"its type is {at(value, 'type')!r}, not {wanted}", delivery.shown())
+        expect(isinstance(at(value, "timestamp"), str), "there is no timestamp in it", delivery.shown())
+    return delivery.shown()
+
+
+@point(Level.COMPLETE, "docs/contract.md §5", "webhook")
 def webhook_after_the_end(scene: Scene) -> Played:
     """Who fetches the job on receipt of its webhook sees that it has ended."""
-    watched = hooks(scene)
-    shown: list[Exchange] = []
-    for path in watched.jobs:
-        delivery = watched.first(path)
+    for delivery in hooks(scene).firsts().values():
         if delivery.look is None:
             raise Skip("the webhook does not say which job it is about, or a look at that was not answered")
-        shown = [delivery.shown(), delivery.look]
+        shown = (delivery.shown(), delivery.look)
         expect(scene.is_final(delivery.look), "the job that it tells of has not ended", *shown)
     return shown
 
@@ -80,15 +74,27 @@ def webhook_after_the_end(scene: Scene) -> Played:
 @point(Level.COMPLETE, f"{_STANDARD} (webhook headers), docs/contract.md §5", "webhook signature")
 def webhook_headers(scene: Scene) -> Played:
     """Each attempt has an id, and a timestamp of its own time."""
-    attempts = hooks(scene).attempts(REFUSED_ONCE, 1)
-    for delivery in attempts:
+    for delivery in hooks(scene).firsts().values():
         fields = delivery.lowered()
         expect(fields.get(ID_HEADER), f"there is no {ID_HEADER}", delivery.shown())
         said = fields.get(TIMESTAMP_HEADER, "")
         expect(said.isdecimal(), f"{TIMESTAMP_HEADER} is {said or 'missing'}", delivery.shown())
         off_s = abs(int(said) - delivery.at_ms / 1000)
         expect(off_s <= TOLERANCE_S, f"{TIMESTAMP_HEADER} is {off_s:.0f} s off", delivery.shown())
-    return attempts[0].shown()
+    return delivery.shown()
+
+
+@point(Level.COMPLETE, f"{_STANDARD} (deliverability), docs/contract.md §5", "webhook")
+def webhook_again(scene: Scene) -> Played:
+    """An attempt that was answered 500 is followed by another, with the same id and the same bytes."""
+    watched = hooks(scene)
+    watched.firsts()
+    came = watched.wait(REFUSED_ONCE, 2)
+    shown = [each.shown() for each in came[:2]]
+    expect(len(came) > 1, f"no second attempt came within {watched.within_s:g} s", *shown)
+    expect(_id(came[0]) == _id(came[1]), f"{ID_HEADER} is another one", *shown)
+    expect(came[0].body == came[1].body, "the bytes of the body are others", *shown)
+    return shown
 
 
 @point(Level.COMPLETE, f"{_STANDARD} (signature scheme), docs/contract.md §5", "webhook signature")
@@ -96,30 +102,22 @@ def webhook_signature(scene: Scene) -> Played:
     """Each attempt is signed with the secret, over its id, its timestamp and the very bytes of its body."""
     if scene.options.secret is None:
         raise Skip("the secret was not given; --secret says it")
-    for delivery in hooks(scene).attempts(REFUSED_ONCE, 2):
+    watched = hooks(scene)
+    watched.firsts()
+    for delivery in watched.wait(REFUSED_ONCE, 2) or watched.firsts().values():
         expect(delivery.lowered().get(SIGNATURE_HEADER), f"there is no {SIGNATURE_HEADER}", delivery.shown())
         try:
             verify([scene.options.secret], delivery.lowered(), delivery.body, delivery.at_ms / 1000)
         except SignatureError as error:
-            expect(False, str(error), delivery.shown())
+            raise Broken(str(error), delivery.shown()) from None
     return delivery.shown()
-
-
-@point(Level.COMPLETE, f"{_STANDARD} (deliverability), docs/contract.md §5", "webhook")
-def webhook_again(scene: Scene) -> Played:
-    """An attempt that was answered 500 is followed by another, with the same id and the same bytes."""
-    first, second = hooks(scene).attempts(REFUSED_ONCE, 2)[:2]
-    shown = (first.shown(), second.shown())
-    expect(_id(first) == _id(second), f"{ID_HEADER} is another one", *shown)
-    expect(first.body == second.body, "the bytes of the body are others", *shown)
-    return shown
 
 
 @point(Level.COMPLETE, "docs/contract.md §5", "webhook")
 def webhook_ids_tell_apart(scene: Scene) -> Played:
     """The webhooks of two jobs have two ids."""
     watched = hooks(scene)
-    first, second = watched.first(REFUSED_ONCE), watched.first(REDIRECTED_ONCE)
+    first, second = watched.taken(REFUSED_ONCE, 1)[0], watched.taken(REDIRECTED_ONCE, 1)[0]
     expect(not _id(first) or _id(first) != _id(second), "they have one id", first.shown(), second.shown())
     return first.shown(), second.shown()
 
@@ -128,18 +126,19 @@ def webhook_ids_tell_apart(scene: Scene) -> Played:
 def webhook_follows_no_redirect(scene: Scene) -> Played:
     """A redirect is not followed; the same address is called again."""
     watched = hooks(scene)
-    first, second = watched.attempts(REDIRECTED_ONCE, 2)[:2]
+    watched.firsts()
+    came = watched.wait(REDIRECTED_ONCE, 2)
     followed = watched.receiver.came(ELSEWHERE)
-    expect(not followed, "the redirect was followed", first.shown(), *(each.shown() for each in followed))
-    return first.shown(), second.shown()
+    expect(not followed, "the redirect was followed", *(each.shown() for each in (*came[:1], *followed)))
+    return [each.shown() for each in watched.taken(REDIRECTED_ONCE, 2)]
 
 
 @point(Level.COMPLETE, "W3C Trace Context §3.2, docs/contract.md §2, §5", "webhook trace")
 def webhook_trace(scene: Scene) -> Played:
     """The traceparent of the submission goes with the webhook as it came."""
-    delivery = hooks(scene).first(REFUSED_ONCE)
-    said = delivery.lowered().get("traceparent")
-    expect(said == TRACE, f"traceparent is {said or 'missing'}", delivery.shown())
+    for delivery in hooks(scene).firsts().values():
+        said = delivery.lowered().get("traceparent")
+        expect(said == TRACE, f"traceparent is {said or 'missing'}", delivery.shown())
     return delivery.shown()
 
 
@@ -147,13 +146,13 @@ def webhook_trace(scene: Scene) -> Played:
 def webhook_once(scene: Scene) -> Played:
     """An attempt that was answered 2xx is the last one."""
     watched = hooks(scene)
-    counts = {REFUSED_ONCE: 2, REDIRECTED_ONCE: 2, FAILING: 1}
-    for path in watched.jobs:
-        watched.attempts(path, counts[path])
+    counts = {path: len(ANSWERS.get(path, [])) + 1 for path in watched.firsts()}
+    for path, count in counts.items():
+        watched.taken(path, count)
     pause(QUIET_S)
-    for path in watched.jobs:
+    for path, count in counts.items():
         came = watched.receiver.came(path)
-        expect(len(came) == counts[path], "another attempt came after a 204", *(each.shown() for each in came))
+        expect(len(came) == count, "another attempt came after a 204", *(each.shown() for each in came))
     return came[-1].shown()
 
 
