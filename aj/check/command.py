@@ -12,7 +12,7 @@ import click
 from aj.check.options import Call, Options
 from aj.check.point import Finding, Level, State
 from aj.check.points import ALL
-from aj.check.profile import load
+from aj.check.profile import Profile, load
 from aj.check.report import COLOURS, details, document, exit_code, headline, not_applicable, summary
 from aj.check.run import run
 from aj.check.scene import Scene
@@ -94,6 +94,7 @@ def _options(url: str, given: dict[str, Any]) -> Options:
     if given["timeout"] <= 0 or given["job_timeout"] <= 0:
         raise CheckError("a time must be more than 0 seconds")
     profile = load(given["profile"])
+    _expect_known(profile)
     submit = profile.submit
     call = _call("", given, submit.path, submit.body) or Call(submit.path, submit.body)
     return Options(
@@ -109,6 +110,16 @@ def _options(url: str, given: dict[str, Any]) -> Options:
         timeout_s=given["timeout"],
         job_timeout_s=given["job_timeout"],
     )
+
+
+def _expect_known(profile: Profile) -> None:
+    """Raises: CheckError: it leaves out what there is not."""
+    known = {name for each in ALL for name in (each.name, *each.group.split())}
+    for name in profile.not_offered:
+        if name not in known:
+            raise CheckError(
+                f"profile {profile.name}: not_offered has {name}, which is no point and no group of points"
+            )
 
 
 def _call(kind: str, given: dict[str, Any], path: str, body: Any) -> Call | None:

@@ -69,12 +69,13 @@ def _played(request: Request, deadline: Deadline) -> Answer:
     parts = urlsplit(request.url)
     secure = parts.scheme == "https"
     host, port = parts.hostname or "", parts.port or (443 if secure else 80)
+    data = _bytes_of(request)
     with contextlib.ExitStack() as stack:
         connection = stack.enter_context(socket.create_connection((host, port), timeout=deadline.left_s()))
         if secure:
             connection.settimeout(deadline.left_s())
             connection = stack.enter_context(ssl.create_default_context().wrap_socket(connection, server_hostname=host))
-        _send(connection, _bytes_of(request), deadline)
+        _send(connection, data, deadline)
         if request.framing == "cut" and not secure:
             with contextlib.suppress(OSError):
                 connection.shutdown(socket.SHUT_WR)
