@@ -19,6 +19,8 @@ from aj.check.scene import Scene
 from aj.errors import CheckError, SettingsError
 from aj.signature import decode_secret
 
+MOST_S = 86_400
+
 
 @click.command()
 @click.argument("url")
@@ -91,8 +93,10 @@ def _options(url: str, given: dict[str, Any]) -> Options:
         usable = False
     if not usable or parts.query or parts.fragment:
         raise CheckError(f"{url!r} is no base address; such as http://127.0.0.1:8140 or https://host/prefix")
-    if given["timeout"] <= 0 or given["job_timeout"] <= 0:
-        raise CheckError("a time must be more than 0 seconds")
+    if not (0 < given["timeout"] <= MOST_S and 0 < given["job_timeout"] <= MOST_S):
+        raise CheckError(f"a time must be more than 0 seconds, and at most {MOST_S}")
+    if not (given["api_key"].isascii() and given["api_key"].isprintable()):
+        raise CheckError("the API key must be visible ASCII")
     profile = load(given["profile"])
     _expect_known(profile)
     submit = profile.submit

@@ -75,6 +75,12 @@ class Headers:
     replayed: str = ""
     api_key: str = "Authorization: Bearer {key}"
 
+    @property
+    def shows_key(self) -> tuple[str, str]:
+        """The name of the field that shows the API key, and its value with `{key}` in it."""
+        name, _, form = self.api_key.partition(":")
+        return name.strip(), form.strip()
+
 
 @dataclass(frozen=True, slots=True)
 class Profile:
@@ -140,6 +146,8 @@ def parse(name: str, text: str) -> Profile:
     ):
         if path and "{id}" not in path:
             raise CheckError(f"{where}the path {path!r} must have {{id}} in it")
+    if not all(profile.headers.shows_key) or "{key}" not in profile.headers.api_key:
+        raise CheckError(f"{where}headers.api_key must be a field with {{key}} in it, such as 'X-Key: {{key}}'")
     if bool(profile.job.result) == bool(profile.job.result_path):
         raise CheckError(f"{where}job must have either result (a member) or result_path")
     return profile

@@ -46,13 +46,13 @@ def _played(scene: Scene, each: Point) -> Finding:
     try:
         shown = each.play(scene)
     except Broken as broken:
-        return Finding(each, State.BROKEN, str(broken), broken.exchanges)
+        return Finding(each, State.BROKEN, scene.without_key(str(broken)), broken.exchanges)
     except Skip as skip:
-        return Finding(each, State.SKIPPED, str(skip))
+        return Finding(each, State.SKIPPED, scene.without_key(str(skip)))
     except CheckUnplayable:
         raise
     except Exception as error:  # an answer that no point foresaw is the server's, and must not end the check
-        return Finding(each, State.BROKEN, f"an answer cannot be understood ({type(error).__name__}: {error})")
+        return Finding(each, State.BROKEN, f"an answer cannot be understood ({type(error).__name__})")
     return Finding(each, State.HELD, "", (shown,) if isinstance(shown, Exchange) else tuple(shown))
 
 

@@ -78,10 +78,10 @@ class Scene:
         options = self.options
         url = url if "://" in url else options.base_url.rstrip("/") + url
         asks = {name.lower() for name, _ in fields}
-        if options.api_key and "authorization" not in asks and self.is_ours(url):
-            name, _, form = self.profile.headers.api_key.partition(":")
-            fields = ((name.strip(), form.strip().format(key=options.api_key)), *fields)
-        fields = tuple((name, value) for name, value in fields if value)  # an empty Authorization stands for none
+        name, form = self.profile.headers.shows_key
+        if options.api_key and name.lower() not in asks and self.is_ours(url):
+            fields = ((name, form.replace("{key}", options.api_key)), *fields)
+        fields = tuple((name, value) for name, value in fields if value)  # an empty one stands for none
         if "accept" not in asks:
             fields = (("Accept", "application/json, application/problem+json"), *fields)
         request = Request(method, url, fields, body, framing, options.api_key)
@@ -99,8 +99,11 @@ class Scene:
 
     def is_ours(self, url: str) -> bool:
         """Whether `url` has the origin that was asked for."""
-        asked, given = urlsplit(self.options.base_url), urlsplit(url)
-        return (asked.scheme, asked.netloc) == (given.scheme, given.netloc)
+        return _origin(self.options.base_url) == _origin(url)
+
+    def without_key(self, text: str) -> str:
+        """`text` as it may be shown."""
+        return text.replace(self.options.api_key, "***") if self.options.api_key else text
 
     def path(self, template: str, job_id: str) -> str:
         return template.replace("{id}", quote(job_id, safe=""))
@@ -173,7 +176,10 @@ class Scene:
     def location(self, exchange: Exchange) -> str:
         """Where the answer says that the job is read, as an absolute address, or nothing."""
         value = exchange.field(self.profile.submit.location) if self.profile.submit.location else None
-        return urljoin(exchange.request.url, value) if value else ""
+        try:
+            return urljoin(exchange.request.url, value) if value else ""
+        except ValueError:  # such as an IPv6 address without its end
+            return ""
 
     # -- jobs ------------------------------------------------------------------------------------------------
 
@@ -258,6 +264,15 @@ class Scene:
                 if look.status == 200 and self.is_active(look):
                     return look
         raise Skip("no look met a job before its end; --slow-body says how to submit one that takes some seconds")
+
+
+def _origin(url: str) -> tuple[str, str | None, int | None] | None:
+    """Scheme, host and port; None where there are none. Source: RFC 6454 section 4."""
+    try:
+        parts = urlsplit(url)
+        return parts.scheme, parts.hostname, parts.port or {"http": 80, "https": 443}.get(parts.scheme)
+    except ValueError:
+        return None
 
 
 def pause(seconds: float) -> None:

@@ -71,7 +71,7 @@ def _played(request: Request, deadline: Deadline) -> Answer:
     host, port = parts.hostname or "", parts.port or (443 if secure else 80)
     data = _bytes_of(request)
     with contextlib.ExitStack() as stack:
-        connection = stack.enter_context(socket.create_connection((host, port), timeout=deadline.left_s()))
+        connection = stack.enter_context(_dial(host, port, deadline))
         if secure:
             connection.settimeout(deadline.left_s())
             connection = stack.enter_context(ssl.create_default_context().wrap_socket(connection, server_hostname=host))
@@ -80,6 +80,21 @@ def _played(request: Request, deadline: Deadline) -> Answer:
             with contextlib.suppress(OSError):
                 connection.shutdown(socket.SHUT_WR)
         return _read(request.method, connection, deadline)
+
+
+def _dial(host: str, port: int, deadline: Deadline) -> socket.socket:
+    """A connection to the first address of the host that takes one; all have one time together. Raises: OSError."""
+    refusal: OSError | None = None
+    for family, kind, protocol, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
+        connection = socket.socket(family, kind, protocol)
+        try:
+            connection.settimeout(deadline.left_s())
+            connection.connect(address)
+            return connection
+        except OSError as error:
+            connection.close()
+            refusal = error
+    raise refusal or OSError("the host has no address")
 
 
 def _send(connection: socket.socket, data: bytes, deadline: Deadline) -> None:

@@ -41,6 +41,8 @@ def _check(*arguments: str, **env: str) -> Result:
         ((NOBODY, "--slow-body", "n=5"), "--slow-body is not JSON"),
         ((NOBODY, "--secret", "abc"), "whsec_"),
         ((NOBODY, "--timeout", "0"), "more than 0"),
+        ((NOBODY, "--job-timeout", "nan"), "more than 0"),
+        ((NOBODY, "--api-key", "a\nb"), "visible ASCII"),
         ((NOBODY, "--callback-host", "here:port"), "HOST:PORT"),
         ((NOBODY, "--level", "some"), "'some'"),
     ],

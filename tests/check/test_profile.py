@@ -54,6 +54,7 @@ def test_a_profile_maps_words() -> None:
         ('queued = ["waiting"]', 'queued = ["true"]', "one word twice"),
         ('succeeded = ["true"]', "", "words.succeeded must have"),
         ('succeeded = ["true"]', "succeeded = [true]", "words.succeeded must be a list of strings"),
+        ("[words]", '[headers]\napi_key = "X-Key"\n[words]', "headers.api_key must be a field with {key}"),
         ("[job]", "[[job]]", "job must be a table"),
     ],
 )

@@ -229,8 +229,8 @@ def missing_key(scene: Scene) -> Played:
     """Without the API key a request is 401, and the answer says which scheme is wanted."""
     if not scene.options.api_key:
         raise Skip("no API key was given; AJ_API_KEY says one")
-    name = scene.profile.headers.api_key.partition(":")[0]
-    for value in ("", "Bearer wrong"):
+    name, form = scene.profile.headers.shows_key
+    for value in ("", form.replace("{key}", "wrong")):
         exchange = scene.send(scene.body(), ((name, value),))
         expect_status(exchange, 401, when="a wrong API key" if value else "no API key")
         expect(exchange.field("WWW-Authenticate"), "there is no WWW-Authenticate in the 401", exchange)
