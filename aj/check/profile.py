@@ -33,6 +33,8 @@ class Submit:
     id: str = ""  # the member of the answer that holds the id; nothing where Location alone says it
     status: str = ""  # the member that says the status, if there is one
     members: tuple[str, ...] = ()  # where given: the answer has exactly these
+    task: str = ""  # the member that names another task
+    metadata: str = ""  # the member that is echoed in the job's document
     location: str = "Location"  # the header that leads to the job
     slow_body: Any = None
     slow_path: str = ""  # where jobs of another kind have another path; so the next ones
@@ -65,6 +67,10 @@ class Paths:
     result: str = ""  # the bare result, beside the one in the document
     list: str = ""
     list_member: str = "jobs"
+    deliveries: str = ""  # the log of attempts to bring a job's webhook; POST to it sends it again
+    deliveries_member: str = "attempts"
+    about: tuple[str, ...] = ()  # what the API tells of itself
+    health: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +149,7 @@ def parse(name: str, text: str) -> Profile:
         profile.paths.cancel,
         profile.paths.delete,
         profile.paths.result,
+        profile.paths.deliveries,
     ):
         if path and "{id}" not in path:
             raise CheckError(f"{where}the path {path!r} must have {{id}} in it")

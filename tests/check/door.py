@@ -37,6 +37,8 @@ class Handler(BaseHTTPRequestHandler):
 
     def _route(self, path: list[str], query: str) -> Answer:
         ours, method = self.reference, self.command
+        if path[0] in ("healthz", "readyz", "tasks", "openapi.json") and len(path) == 1:
+            return ours.about(path[0], self)
         if path[0] != "jobs" or len(path) > 3:
             raise Refused(404, "nothing is here")
         if len(path) == 2 and not path[1]:
@@ -57,6 +59,8 @@ class Handler(BaseHTTPRequestHandler):
             ("DELETE", "job"): lambda: ours.delete(job_id, self),
             ("POST", "cancel"): lambda: ours.cancel(job_id),
             ("GET", "result"): lambda: ours.result(job_id),
+            ("GET", "deliveries"): lambda: ours.deliveries(job_id),
+            ("POST", "deliveries"): lambda: ours.redeliver(job_id),
         }
         wanted = (
             "GET" if method == "HEAD" and not ours.has("no HEAD") else method,

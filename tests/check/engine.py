@@ -42,9 +42,13 @@ class Record:
     times: dict[str, str] = field(default_factory=lambda: {"created_at": now()})
     version: int = 0
     first: bool = False
+    metadata: dict[str, Any] | None = None
+    attempts: list[dict[str, Any]] = field(default_factory=list)
 
     def document(self) -> dict[str, Any]:
-        return {"job_id": self.id, "status": self.status, "task": self.task, **self.times, **copy.copy(self.outcome)}
+        metadata = {} if self.metadata is None else {"metadata": self.metadata}
+        own = {"job_id": self.id, "status": self.status, "task": self.task}
+        return {**own, **metadata, **self.times, **copy.copy(self.outcome)}
 
 
 class Engine:

@@ -36,7 +36,8 @@ class Reference:
 
     def __init__(self, faults: frozenset[str]) -> None:
         self.faults = faults
-        self.engine = Engine(faults, Teller(faults).tell)
+        self.teller = Teller(faults)
+        self.engine = Engine(faults, self.teller.tell)
         self.keys: dict[str, tuple[str, Record, Answer]] = {}
         self.underway: set[str] = set()
         self.seen_ended: set[str] = set()
@@ -55,12 +56,12 @@ class Reference:
             key = "one"
         try:
             values = strict.members(body, self.faults)
-            task, parameters, callback = strict.checked(values, self.faults)
+            record = strict.checked(values, self.faults)
         except Refused:
             if key and self.has("refusals spend keys"):
                 self.keys[key] = ("", Record("square", {}), (422, {}, None))
             raise
-        record = Record(task, parameters, callback, request.headers.get("traceparent"))
+        record.trace = request.headers.get("traceparent")
         payload = body.decode() if self.has("bytes make the payload") else json.dumps(values, sort_keys=True)
         if key is None:
             return self._created(record, request)
@@ -71,7 +72,7 @@ class Reference:
                 answer = self._created(record, request)
                 self.keys[key] = (payload, record, answer)
                 if self.has("double entry"):
-                    self.engine.start(Record(task, parameters))
+                    self.engine.start(Record(record.task, record.parameters))
                 return answer
         return self._replayed(key, payload, record, request)
 
@@ -165,6 +166,8 @@ class Reference:
         if waited:
             fields |= {"Preference-Applied": f"wait={waited}", "Vary": "Prefer"}
         if tag and self._matches(tag, record) and not self.has("never 304"):
+            if self.has("304 without Retry-After"):
+                fields.pop("Retry-After", None)
             return 304, fields, None
         return 200, fields, self._shown(record)
 
@@ -233,6 +236,21 @@ class Reference:
         if record.status != "succeeded" and not self.has("bare result always"):
             raise Refused(409, "there is none")
         return 200, {"ETag": self._tag(record)}, record.outcome.get("result")
+
+    def deliveries(self, job_id: str) -> Answer:
+        return 200, {}, {"attempts": [] if self.has("no log of webhooks") else self.find(job_id).attempts}
+
+    def redeliver(self, job_id: str) -> Answer:
+        self.teller.tell_again(self.find(job_id))
+        return 202, {}, {}
+
+    def about(self, path: str, request: Request) -> Answer:
+        """What the server tells of itself."""
+        if path in ("healthz", "readyz"):
+            return 503 if self.has("not ready") else 200, {}, {"status": "ok"}
+        if request.headers.get("If-None-Match") == '"1"' and not self.has("description without 304"):
+            return 304, {"ETag": '"1"'}, None
+        return 200, {"ETag": '"1"'}, {"tasks": []}
 
     def list(self, query: str) -> Answer:
         asked = {name: values[0] for name, values in parse_qs(query, keep_blank_values=True).items()}

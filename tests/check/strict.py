@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.check.engine import TASKS
+from tests.check.engine import TASKS, Record
 
 LIMIT_BYTES = 65536
 _PRIVATE = re.compile(r"//(169\.254|0x|2130706433|\[)")
@@ -71,10 +71,14 @@ def _reader(faults: frozenset[str]) -> json.JSONDecoder:
     return json.JSONDecoder(object_pairs_hook=unique, parse_float=number, parse_constant=constant)
 
 
-def checked(values: dict[str, Any], faults: frozenset[str]) -> tuple[str, dict[str, Any], str | None]:
-    """Task, parameters and callback of a submission. Raises: Refused."""
+def checked(values: dict[str, Any], faults: frozenset[str]) -> Record:
+    """The job that a submission wants. Raises: Refused."""
     values = dict(values)
+    metadata = values.pop("metadata", None)
+    _judge_metadata(metadata, faults)
     task, callback = values.pop("task", "square"), values.pop("callback_url", None)
+    if task not in TASKS and "unknown tasks taken" in faults:
+        task = "square"
     if task not in TASKS:
         raise _wrong("task", "no such task")
     if callback is not None and "any callback taken" not in faults:
@@ -91,12 +95,18 @@ def checked(values: dict[str, Any], faults: frozenset[str]) -> tuple[str, dict[s
             values[name] = int(value)
         elif type(value) not in ({int} if kind is int else {int, float}):
             raise _wrong(name, "of a wrong type", faults)
-    return task, values, callback
+    return Record(task, values, callback, metadata=None if "metadata dropped" in faults else metadata)
 
 
 def _wrong(name: str, why: str, faults: frozenset[str] = frozenset()) -> Refused:
     errors = [] if "no pointers" in faults else [{"pointer": f"#/{name}", "detail": why}]
     return Refused(422, f"{name} is {why}", {}, {"errors": errors})
+
+
+def _judge_metadata(metadata: Any, faults: frozenset[str]) -> None:
+    sound = metadata is None or (isinstance(metadata, dict) and len(json.dumps(metadata)) <= 4096)
+    if not sound and "any metadata taken" not in faults:
+        raise _wrong("metadata", "of a wrong type, or too large", faults)
 
 
 def _judge(callback: Any) -> None:

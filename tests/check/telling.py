@@ -24,6 +24,7 @@ class Teller:
 
     def __init__(self, faults: frozenset[str]) -> None:
         self._faults = faults
+        self._said: dict[str, bytes] = {}
 
     def tell(self, record: Record) -> None:
         if "no webhook" in self._faults:
@@ -32,13 +33,21 @@ class Teller:
             return
         threading.Thread(target=self._bring, args=(record,), daemon=True).start()
 
+    def tell_again(self, record: Record) -> None:
+        if "nothing sent on demand" not in self._faults:
+            body = self._said.get(record.id, b"")
+            threading.Thread(target=self._attempt, args=(record, record.callback, 0, body), daemon=True).start()
+
     def _bring(self, record: Record) -> None:
         address, stamp = record.callback or "", now()
         for attempt in range(ATTEMPTS):
             if "webhook with other bytes" in self._faults:
                 stamp = f"{stamp} {attempt}"
             body = self._body(record, stamp)
+            self._said[record.id] = body
+            began_at = now()
             status, location = self._attempt(record, address, attempt, body)
+            record.attempts.append({"at": began_at, "status": status, "duration_s": 0.01})
             if 300 <= status < 400 and "redirect followed" in self._faults:
                 self._attempt(record, location, attempt, body)
                 return

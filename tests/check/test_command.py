@@ -71,20 +71,21 @@ def test_a_server_that_never_answers_is_given_up(behave: Callable[[socket.socket
     assert time.monotonic() - began_s < MUCH_MORE_S
 
 
-@pytest.mark.parametrize(
-    "said",
-    [
-        *SAID.values(),
-        b"HTTP/1.1 200 OK\r\n\r\n",
-        b"HTTP/1.1 302 Go\r\nLocation: /elsewhere\r\n\r\n",
-        b"HTTP/1.1 202 Accepted\r\n\r\n[[[",
-        b'HTTP/1.1 202 Accepted\r\nLocation: //[\r\n\r\n{"job_id": "a", "status": "queued"}',
-        b'HTTP/1.1 202 Accepted\r\nLocation: /jobs/a\r\n\r\n{"job_id": {"a": 1}, "status": ["queued"]}',
-        b'HTTP/1.1 202 Accepted\r\nLocation: /jobs/a\r\n\r\n{"job_id": "\\ud800", "status": "succeeded"}',
-        b"HTTP/1.1 202 Accepted\r\nLocation: /jobs/a\r\n\r\n" + b"[" * 100_000,
-        b"HTTP/1.1 202 Accepted\r\nContent-Encoding: gzip\r\nLocation: \xff\xfe\r\n\r\n\x1f\x8b",
-    ],
-)
+ANSWERED = {
+    **SAID,
+    "200 to everything": b"HTTP/1.1 200 OK\r\n\r\n",
+    "a redirect": b"HTTP/1.1 302 Go\r\nLocation: /elsewhere\r\n\r\n",
+    "half a list": b"HTTP/1.1 202 Accepted\r\n\r\n[[[",
+    "half an address": b'HTTP/1.1 202 Accepted\r\nLocation: //[\r\n\r\n{"job_id": "a", "status": "queued"}',
+    "objects for words": b'HTTP/1.1 202 Accepted\r\nLocation: /jobs/a\r\n\r\n{"job_id": {"a": 1}, "status": ["a"]}',
+    "half a pair": b'HTTP/1.1 202 Accepted\r\nLocation: /jobs/a\r\n\r\n{"job_id": "\\ud800", "status": "succeeded"}',
+    "deep nesting": b"HTTP/1.1 202 Accepted\r\nLocation: /jobs/a\r\n\r\n" + b"[" * 100_000,
+    "another encoding": b"HTTP/1.1 202 Accepted\r\nContent-Encoding: gzip\r\nLocation: \xff\xfe\r\n\r\n\x1f\x8b",
+    "a huge number": b'HTTP/1.1 202 Accepted\r\n\r\n{"job_id": "a", "status": "queued", "n": ' + b"9" * 5000 + b"}",
+}
+
+
+@pytest.mark.parametrize("said", ANSWERED.values(), ids=ANSWERED)
 def test_no_answer_brings_the_checker_down(said: bytes) -> None:
     """It says that something is broken, or that it could not be played."""
     with rude(saying(said)) as url:

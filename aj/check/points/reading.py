@@ -15,7 +15,7 @@ from aj.check.verdicts import Skip, expect, expect_status
 _ETAG = re.compile(r'(W/)?"[\x21\x23-\x7e\x80-\xff]*"')
 _RFC3339 = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 MOST_WAIT_S = 8
-LOOKS_FOR_RUNNING = 100
+LOOKS_FOR_RUNNING = 40
 
 
 @point(Level.COMPLETE, "RFC 9110 §8.8.3, docs/contract.md §3", "etag")
@@ -51,6 +51,21 @@ def not_modified(scene: Scene) -> Played:
         expect(exchange.field("ETag") == tag, "the 304 has another ETag, or none", exchange)
         expect(not exchange.answer.rest_bytes, "the 304 has a body", exchange)
     return exchange
+
+
+@point(Level.COMPLETE, "RFC 9110 §10.2.3, docs/contract.md §3", "etag retry-after")
+def not_modified_while_active(scene: Scene) -> Played:
+    """A 304 of a job that has not ended says when to look again, as a 200 does."""
+    job = scene.submit_slow()
+    for _ in range(LOOKS_FOR_RUNNING):
+        look = _running(scene, job)
+        if not look.field("ETag"):
+            raise Skip("there is no ETag; see etag")
+        exchange = scene.look(job, (("If-None-Match", look.field("ETag") or ""),))
+        if exchange.status == 304:
+            expect(exchange.field("Retry-After"), "there is no Retry-After in the 304", look, exchange)
+            return look, exchange
+    raise Skip("the job changed too quickly")
 
 
 @point(Level.COMPLETE, "RFC 9110 §13.1.2, docs/contract.md §3", "etag")
@@ -207,10 +222,10 @@ def _running(scene: Scene, job: Job) -> Exchange:
     """A look at a job that runs, so that its next change takes a while. Raises: Skip: none met it so."""
     for _ in range(LOOKS_FOR_RUNNING):
         look = scene.look(job)
-        if scene.status(look) != "queued":
+        if look.status != 200 or scene.status(look) != "queued":
             break
         pause(0.05)
-    if not scene.is_active(look):
+    if look.status != 200 or not scene.is_active(look):
         raise Skip("the job of --slow-body had ended before it could be looked at")
     return look
 

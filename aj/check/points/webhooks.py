@@ -7,11 +7,13 @@ from aj.check.point import Level, Played, point
 from aj.check.profile import at
 from aj.check.receiver import Delivery
 from aj.check.scene import Scene, pause
-from aj.check.verdicts import Broken, Skip, expect
+from aj.check.verdicts import Broken, Skip, expect, expect_status
+from aj.clock import monotonic_s
 from aj.errors import SignatureError
 from aj.signature import ID_HEADER, SIGNATURE_HEADER, TIMESTAMP_HEADER, TOLERANCE_S, verify
 
 QUIET_S = 1.5
+LOGGED_S = 5.0
 _STANDARD = "Standard Webhooks 1.0"
 
 
@@ -154,6 +156,42 @@ def webhook_once(scene: Scene) -> Played:
         came = watched.receiver.came(path)
         expect(len(came) == count, "another attempt came after a 204", *(each.shown() for each in came))
     return came[-1].shown()
+
+
+@point(Level.COMPLETE, "docs/contract.md §3", "webhook deliveries")
+def deliveries(scene: Scene) -> Played:
+    """The log of a webhook has each attempt, with its time and how it was answered."""
+    watched = hooks(scene)
+    watched.taken(REFUSED_ONCE, 2)
+    path = scene.path(scene.profile.paths.deliveries, watched.jobs[REFUSED_ONCE].id)
+    until_s = monotonic_s() + LOGGED_S
+    while True:  # the attempt is written down after it was answered
+        exchange = scene.play("GET", path)
+        expect_status(exchange, 200)
+        attempts = at(exchange.document, scene.profile.paths.deliveries_member) or []
+        if [at(each, "status") for each in attempts] == [500, 204] or monotonic_s() > until_s:
+            break
+        pause(0.1)
+    expect([at(each, "status") for each in attempts] == [500, 204], "it does not show a 500 and a 204", exchange)
+    for each in attempts:
+        expect(isinstance(at(each, "at"), str), "an attempt has no time", exchange)
+        expect(type(at(each, "duration_s")) in (int, float), "an attempt has no duration_s", exchange)
+    return exchange
+
+
+@point(Level.COMPLETE, "docs/contract.md §3", "webhook deliveries")
+def webhook_on_demand(scene: Scene) -> Played:
+    """Who asks for a webhook again gets it, with the same id and the same bytes."""
+    watched = hooks(scene)
+    before = watched.taken(REFUSED_ONCE, 2)
+    path = scene.path(scene.profile.paths.deliveries, watched.jobs[REFUSED_ONCE].id)
+    exchange = scene.play("POST", path, (), b"")
+    expect_status(exchange, 202, when="asking for it again")
+    came = watched.receiver.wait_for(REFUSED_ONCE, len(before) + 1, scene.options.job_timeout_s)
+    expect(len(came) > len(before), "it did not come", exchange)
+    same = (_id(before[-1]), before[-1].body) == (_id(came[-1]), came[-1].body)
+    expect(same, "it has another id, or another body", before[-1].shown(), came[-1].shown())
+    return exchange, came[-1].shown()
 
 
 def _id(delivery: Delivery) -> str:
