@@ -50,7 +50,7 @@ MOST_S = 86_400
 def check(context: click.Context, /, url: str, **given: Any) -> None:
     """Play the contract against the asynchronous HTTP API at URL, and say what holds.
 
-    It submits some fifty jobs there. The exit code is 0 where all holds that could be played, 1 where something is
+    It submits up to eighty jobs there. The exit code is 0 where all holds that could be played, 1 where something is
     broken, 2 for a wrong option or profile, 3 where it could not be played.
     """
     try:
@@ -134,7 +134,10 @@ def _call(kind: str, given: dict[str, Any], path: str, body: Any) -> Call | None
             body = json.loads(text)
         except (ValueError, RecursionError):
             raise CheckError(f"--{kind.replace('_', '-')}body is not JSON: {text[:80]!r}") from None
-    return None if body is None else Call(given.get(f"{kind}path") or path, body)
+    path = given.get(f"{kind}path") or path
+    if not path.startswith("/"):
+        raise CheckError(f"--{kind.replace('_', '-')}path must begin with /, not {path!r}")
+    return None if body is None else Call(path, body)
 
 
 def _callback(text: str | None, host: str) -> tuple[str, int] | None:

@@ -153,6 +153,11 @@ def parse(name: str, text: str) -> Profile:
     ):
         if path and "{id}" not in path:
             raise CheckError(f"{where}the path {path!r} must have {{id}} in it")
+    submit, paths = profile.submit, profile.paths
+    places = (submit.path, submit.slow_path, submit.failing_path, profile.job.path, profile.job.result_path, paths.list)
+    for path in (*places, paths.delete, paths.result, paths.deliveries, *paths.about, *paths.health):
+        if path and not path.startswith("/"):
+            raise CheckError(f"{where}the path {path!r} must begin with /")
     if not all(profile.headers.shows_key) or "{key}" not in profile.headers.api_key:
         raise CheckError(f"{where}headers.api_key must be a field with {{key}} in it, such as 'X-Key: {{key}}'")
     if bool(profile.job.result) == bool(profile.job.result_path):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import cached_property
 from typing import Any, TypeVar, cast
 from urllib.parse import quote, urljoin, urlsplit
@@ -69,7 +69,6 @@ class Scene:
         fields: Fields = (),
         body: bytes | None = None,
         framing: str = "length",
-        timeout_s: float = 0.0,
     ) -> Exchange:
         """One exchange. `url` may be relative to the base.
 
@@ -85,7 +84,7 @@ class Scene:
         if "accept" not in asks:
             fields = (("Accept", "application/json, application/problem+json"), *fields)
         request = Request(method, url, fields, body, framing, options.api_key)
-        exchange = wire.play(request, timeout_s or options.timeout_s)
+        exchange = wire.play(request, options.timeout_s)
         self._count(exchange)
         if exchange.answer is None:
             raise Broken(f"no answer: {exchange.failure}", exchange)
@@ -183,8 +182,8 @@ class Scene:
 
     # -- jobs ------------------------------------------------------------------------------------------------
 
-    def look(self, job: Job, fields: Fields = (), timeout_s: float = 0.0) -> Exchange:
-        return self.play("GET", job.url, fields, timeout_s=timeout_s)
+    def look(self, job: Job, fields: Fields = ()) -> Exchange:
+        return self.play("GET", job.url, fields)
 
     def status(self, exchange: Exchange) -> str | None:
         """Which of the four words the document says, None where it is another."""
@@ -240,20 +239,26 @@ class Scene:
     def _submit_failing(self) -> Job:
         if self.options.failing is None:
             raise Skip("it takes a job that fails; --failing-body says how to submit one")
-        return self.submit(self.options.failing)
+        return self._submit_given("--failing-body", self.options.failing)
 
-    def submit_slow(self, fields: Fields = ()) -> Job:
+    def _submit_given(self, option: str, call: Call) -> Job:
+        try:
+            return self.submit(call)
+        except Skip as skip:
+            raise Skip(f"{option}: {skip}") from None
+
+    def submit_slow(self) -> Job:
         """A job of some seconds. Raises: Skip."""
         if self.options.slow is None:
             raise Skip("it takes a job of a few seconds; --slow-body says how to submit one")
-        return self.submit(self.options.slow, fields)
+        return self._submit_given("--slow-body", self.options.slow)
 
     def stories(self) -> list[Story]:
         """All jobs that can be followed with what was given. Raises: Skip: not even the first."""
         stories = [self.quick]
-        if self.options.slow is not None:
+        with suppress(Skip):  # whoever needs this one says why there is none
             stories.append(self.slow)
-        if self.options.failing is not None:
+        with suppress(Skip):
             stories.append(self.failing)
         return stories
 

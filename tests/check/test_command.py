@@ -14,6 +14,7 @@ from click.testing import CliRunner, Result
 
 from aj.check.command import check
 from aj.check.points import ALL
+from aj.cli import main
 from tests.check.door import API_KEY, serving
 from tests.check.rude import drip, hang, more_and_more_interim, pour, rude, saying
 from tests.check.test_wire import SAID
@@ -39,6 +40,7 @@ def _check(*arguments: str, **env: str) -> Result:
         ((NOBODY, "--profile", "nobody's"), "aj, celery-flower, ogc-processes"),
         ((NOBODY, "--body", "{"), "--body is not JSON"),
         ((NOBODY, "--slow-body", "n=5"), "--slow-body is not JSON"),
+        ((NOBODY, "--path", "@elsewhere.invalid/"), "--path must begin with /"),
         ((NOBODY, "--secret", "abc"), "whsec_"),
         ((NOBODY, "--timeout", "0"), "more than 0"),
         ((NOBODY, "--job-timeout", "nan"), "more than 0"),
@@ -130,6 +132,22 @@ def test_a_level_has_those_before_it_in_it() -> None:
     with serving() as url:
         result = _check(url, "--json", "--level", "safe-retry", AJ_API_KEY=API_KEY)
     assert {each["level"] for each in json.loads(result.output)["points"]} == {"basic", "safe-retry"}
+
+
+def test_a_slow_job_that_is_refused_takes_no_other_point_with_it() -> None:
+    """What needs it is skipped, with the option that is wrong; the rest is played."""
+    with serving() as url:
+        arguments = ("--json", "--level", "basic", "--slow-body", '{"task": "no such task"}')
+        result = _check(url, *arguments, AJ_API_KEY=API_KEY)
+    states = {each["name"]: (each["state"], each["why"]) for each in json.loads(result.output)["points"]}
+    assert states["only-forward"] == ("held", None)
+    assert {state for state, _ in states.values()} == {"held", "skipped"}
+
+
+def test_the_command_line_has_it(capsys: pytest.CaptureFixture[str]) -> None:
+    """`aj check` is this command, exit code included."""
+    assert main(["check", NOBODY]) == 3
+    assert "could not be played" in capsys.readouterr().out
 
 
 def test_names_and_sentences_tell_points_apart() -> None:

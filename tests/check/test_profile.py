@@ -47,6 +47,7 @@ def test_a_profile_maps_words() -> None:
         ('path = "/tasks"', "path = 5", "submit.path must be a string"),
         ('path = "/tasks"', 'path = "/tasks"\naccepted = [true]', "submit.accepted must be a list of numbers"),
         ('path = "/tasks"', 'path = "/tasks"\nheaders = { a = 5 }', "submit.headers must be a table of strings"),
+        ('path = "/tasks"', 'path = "tasks"', "must begin with /"),
         ('path = "/tasks/{id}"', 'path = "/tasks"', "must have {id}"),
         ('result = "value"', "", "either result"),
         ('result = "value"', 'result = "value"\nresult_path = "/{id}"', "either result"),
