@@ -3,6 +3,7 @@
 Requests may be what no well-behaved client sends, so they are written byte by byte; answers are read by `http.client`.
 Nothing is followed, kept, taken from a proxy or from a file of passwords.
 However the other side behaves, an exchange ends within its time, reads a bounded answer, and raises nothing.
+Only the look-up of a name is not ours to bound: it takes the time that the resolver gives it.
 """
 
 from __future__ import annotations
