@@ -24,7 +24,7 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 DAY_S = 86_400
 LONGEST_TTL_S = 366 * DAY_S
 
-CALLERS_OWN = ("AJ_URL", "AJ_API_KEY")  # the command line reads them
+CALLERS_OWN = ("AJ_URL", "AJ_API_KEY", "AJ_CHECK_SECRET")  # the command line reads them
 
 
 @dataclass(frozen=True, slots=True)

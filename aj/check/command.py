@@ -41,7 +41,7 @@ MOST_S = 86_400
 @click.option("--slow-path", hidden=True)
 @click.option("--failing-path", hidden=True)
 @click.option("--callback-host", help="HOST or HOST:PORT under which the API reaches this machine, for webhooks.")
-@click.option("--secret", envvar="AJ_WEBHOOK_SECRET", help="The secret that signs webhooks, whsec_…")
+@click.option("--secret", envvar="AJ_CHECK_SECRET", help="The secret that signs webhooks, whsec_…")
 @click.option("--timeout", default=10.0, show_default=True, help="Seconds for one exchange in all.")
 @click.option("--job-timeout", default=60.0, show_default=True, help="Seconds for a job or a webhook to come.")
 @click.option("--brief", is_flag=True, help="Show no exchanges of what holds.")

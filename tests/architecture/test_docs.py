@@ -36,7 +36,7 @@ def test_the_table_of_settings_has_every_setting_with_its_default_and_no_other()
     """One row per field of Settings, HOOKSINK_LOG, which is the receiver's own, and what the command line reads."""
     rows = dict(re.findall(r"^\| `([A-Z_]+)` \| ([^|]+) \|", SETTINGS, re.MULTILINE))
     expected = {variable(each.name): f"`{_shown(each.default)}`" for each in fields(Settings)}
-    expected |= dict(zip(CALLERS_OWN, (f"`{DEFAULT_URL}`", "none"), strict=True))
+    expected |= dict(zip(CALLERS_OWN, (f"`{DEFAULT_URL}`", "none", "none"), strict=True))
     assert all(each.default is not MISSING for each in fields(Settings))
     rows_of_settings = {name: text.strip() for name, text in rows.items() if name.startswith("AJ_")}
     assert rows_of_settings == {name: "none" if text == "`none`" else text for name, text in expected.items()}

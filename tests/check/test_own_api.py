@@ -34,7 +34,7 @@ def test_our_own_api_holds_every_point(deploy: Callable[..., Deployment], folder
     }
     arguments = [each for name, body in options.items() for each in (name, json.dumps(body))]
     with running_worker(env, folder), running_api(env, folder) as (_, url):
-        asked = {"AJ_API_KEY": key, "AJ_WEBHOOK_SECRET": SECRET}
+        asked = {"AJ_API_KEY": key, "AJ_CHECK_SECRET": SECRET}
         result = CliRunner().invoke(check, [url, "--json", *arguments], env=asked, catch_exceptions=False)
     report = json.loads(result.output)
     otherwise = {each["name"]: each["why"] for each in report["points"] if each["state"] != State.HELD}

@@ -21,8 +21,6 @@ SERVER_ONLY = ("flask", "gunicorn", "http_sf", "pydantic", "redis", "rq")
 @pytest.mark.parametrize("name", root.COMMANDS)
 def test_the_table_says_of_a_command_what_it_says_itself(name: str) -> None:
     """The help of `aj` loads nothing, and is true all the same."""
-    if name == "check":
-        pytest.importorskip("aj.check.command")
     command = root.aj.get_command(click.Context(root.aj), name)
     assert command is not None
     assert command.name == name

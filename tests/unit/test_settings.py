@@ -169,7 +169,10 @@ def test_names_of_others_are_left_alone() -> None:
 
 def test_what_the_command_line_reads_is_no_setting_of_a_server() -> None:
     """Who has both in one shell, as in a clone, can start a server there."""
-    assert Settings.from_env({"AJ_URL": "http://127.0.0.1:8140", "AJ_API_KEY": "aj_abc"}) == Settings()
+    assert (
+        Settings.from_env({"AJ_URL": "http://127.0.0.1:8140", "AJ_API_KEY": "aj_abc", "AJ_CHECK_SECRET": "whsec_x"})
+        == Settings()
+    )
 
 
 def test_keys_of_callers_under_the_name_of_one_key_are_refused() -> None:
