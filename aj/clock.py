@@ -25,3 +25,8 @@ def rfc3339(at_ms: int) -> str:
     """`at_ms` as RFC 3339 in UTC with milliseconds, such as `2026-11-29T15:00:00.123Z`."""
     seconds, ms = divmod(at_ms, 1000)
     return f"{datetime.fromtimestamp(seconds, UTC).isoformat()[:19]}.{ms:03d}Z"
+
+
+def from_rfc3339(text: str) -> int:
+    """The milliseconds since the epoch that `text` names. Raises: ValueError."""
+    return round(datetime.fromisoformat(text).timestamp() * 1000)

@@ -92,5 +92,5 @@ def _query(asked: Asked) -> tuple[Wanted, str | None, int]:
             f"limit is {limit[:40]!r}; it must be a whole number from 1; a page holds {PAGE_MOST} at most."
         )
     statuses = frozenset(Status) if status is None else frozenset({Status(status)})
-    wanted = Wanted(statuses, asked_for.get("task"), asked.caller)
+    wanted = Wanted(statuses, asked_for.get("task"), (asked.caller,))
     return wanted, cursor, min(int(limit or PAGE_DEFAULT), PAGE_MOST)

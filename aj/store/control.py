@@ -7,8 +7,8 @@ from typing import Any
 
 from rq.results import Result
 
+from aj.job import CallbackState, Status, is_job_id
 from aj.job import Job as OurJob
-from aj.job import Status, is_job_id
 from aj.store.client import Client, commands_of, errors_converted
 from aj.store.desk import Claim
 from aj.store.found import job_from
@@ -20,19 +20,29 @@ from aj.store.scripts import Script
 
 # Entries that one page may look at, whatever they turn out to be.
 MOST_LOOKED_AT = 1000
-_SHOWN = ("status", "owner", "task", "created_ms", "started_ms", "ended_ms", "expires_ms", "attempt")
+SHOWN = ("status", "owner", "task", "created_ms", "started_ms", "ended_ms", "expires_ms", "attempt")
+OF_CALLBACK = ("callback_url", "callback_state", "callback_attempts", "callback_last_status", "callback_next_ms")
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which jobs a list is to hold; `task` None means every task."""
+    """Which jobs a list is to hold; `task` None means every task.
+
+    `owners` are the callers whose jobs they may be. With `callbacks` only jobs whose webhook stands so. Ids begin with
+    `beginning`. `shown` are the fields that are read.
+    """
 
     statuses: frozenset[Status]
     task: str | None = None
-    owner: str = ""
+    owners: tuple[str, ...] = ("",)
+    callbacks: frozenset[CallbackState] | None = None
+    beginning: str = ""
+    shown: tuple[str, ...] = SHOWN
 
     def has(self, job: OurJob) -> bool:
-        return job.status in self.statuses and self.task in (None, job.task) and self.owner == job.owner
+        if job.status not in self.statuses or self.task not in (None, job.task) or job.owner not in self.owners:
+            return False
+        return self.callbacks is None or (job.callback is not None and job.callback.state in self.callbacks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,16 +86,17 @@ class Control:
     def page(self, wanted: Wanted, before_id: str | None, limit: int) -> Page:
         """Up to `limit` jobs older than `before_id`. Looks at a bounded number of entries, so a page of a rare kind
         may hold fewer and still have a next one. Raises: StoreUnavailable."""
-        names = [self._keys.ended(each, wanted.owner) for each in wanted.statuses if each.is_final]
+        names = [self._keys.ended(each, owner) for each in wanted.statuses if each.is_final for owner in wanted.owners]
         if wanted.statuses & {Status.QUEUED, Status.RUNNING}:
-            names.append(self._keys.active_of(wanted.owner))
+            [one, *others] = wanted.owners
+            names.append(self._keys.active if others else self._keys.active_of(one))
         jobs: list[OurJob] = []
         looked_at, most = 0, limit + 1
         with errors_converted(self._client.breaker), self._client.pipeline(transaction=False) as pipe:
             while True:
                 most = min(most, MOST_LOOKED_AT - looked_at)
-                ids = self._ids(names, before_id, most, pipe)
-                for job in self._shown(ids, pipe):
+                ids = self._ids(names, (before_id, wanted.beginning), most, pipe)
+                for job in self.shown(ids, wanted.shown, pipe):
                     if wanted.has(job):
                         jobs.append(job)
                     if len(jobs) == limit:
@@ -111,17 +122,20 @@ class Control:
         reply: bytes = self._redeliver(names, [f"{self._keys.prefix}:out", job_id, self._keys.news])
         return reply.decode()
 
-    def _ids(self, names: list[str], before_id: str | None, most: int, pipe: Any) -> list[str]:
-        """The newest `most` of all that is listed under `names` and is older than `before_id`."""
+    def _ids(self, names: list[str], within: tuple[str | None, str], most: int, pipe: Any) -> list[str]:
+        """The newest `most` of all that is listed under `names`, is older than one id and begins so."""
+        before_id, beginning = within
+        newest = f"({before_id}" if before_id is not None else f"({beginning}~" if beginning else "+"
         for name in names:
-            pipe.zrevrangebylex(name, "+" if before_id is None else f"({before_id}", "-", 0, most)
+            pipe.zrevrangebylex(name, newest, f"[{beginning}" if beginning else "-", 0, most)
         found: list[list[bytes]] = pipe.execute()
         return sorted((each.decode() for some in found for each in some), reverse=True)[:most]
 
-    def _shown(self, ids: list[str], pipe: Any) -> list[OurJob]:
+    def shown(self, ids: list[str], fields: tuple[str, ...], pipe: Any) -> list[OurJob]:
+        """The jobs that there still are, in the order of their ids, from these fields of their hashes."""
         for job_id in ids:
-            pipe.hmget(self._keys.job(job_id), _SHOWN)
-        rows = [dict(zip(_SHOWN, row, strict=True)) for row in pipe.execute()]
+            pipe.hmget(self._keys.job(job_id), fields)
+        rows = [dict(zip(fields, row, strict=True)) for row in pipe.execute()]
         return [
             job_from(job_id, {name.encode(): value for name, value in row.items() if value is not None})
             for job_id, row in zip(ids, rows, strict=True)

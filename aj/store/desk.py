@@ -122,14 +122,14 @@ class Wish:
 def _readable(data: bytes, timeout: bytes | None, origin: bytes | None) -> tuple[dict[str, Any] | None, int]:
     """Parameters and seconds from RQ's part of a job. No parameters where RQ's tools could not read it either."""
     try:
-        name, _, _, params = JSONSerializer.loads(_decompressed(data))  # type: ignore[no-untyped-call]
+        name, _, _, params = JSONSerializer.loads(decompressed(data))  # type: ignore[no-untyped-call]
         is_readable = isinstance(name, str) and isinstance(params, dict) and (origin or b"").decode()
         return (params if is_readable else None), int(timeout or b"")
     except Exception:
         return None, 0
 
 
-def _decompressed(data: bytes) -> bytes:
+def decompressed(data: bytes) -> bytes:
     """As RQ reads it, who takes what is not compressed as it is."""
     try:
         return zlib.decompress(data)

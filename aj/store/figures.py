@@ -72,7 +72,7 @@ class Figures:
 
     def __init__(self, client: Client, keys: Keys) -> None:
         self._client, self._keys = client, keys
-        self._read = Script(client, "workers", "figures")
+        self._read = Script(client, "workers", "first_in_queue", "figures")
         self._lock = threading.Lock()
         self._held: Counter[str] = Counter()
         self._sent_by = 0

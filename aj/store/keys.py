@@ -19,6 +19,8 @@
 | `<prefix>:pace:queue:<queue>` | string: lengths of the last 64 runs | jobs | 30 days from the last run |
 | `<prefix>:pace:line:<queue>` | hash | jobs | 30 days from the last job that came or started |
 | `<prefix>:metrics` | hash: what → how often | figures | 30 days from the last submission |
+| `<prefix>:tally:<hour>` | hash: `s` or `f` and the minute → jobs that ended so | figures | 2 hours |
+| `<prefix>:session:<digest>` | string: name of the caller, digest of its key | dashboard | 12 hours from the sign-in |
 | `<prefix>:probe` | any; a channel too | health | none: it is gone in the same step |
 | `<prefix>:out:job:<id>` | hash | outbox | none while pending; as long as the job's hash once delivered or spent |
 | `<prefix>:out:hosts` | sorted set: host → next work, ms | outbox | its last member's |
@@ -100,6 +102,10 @@ class Keys:
     @property
     def metrics(self) -> str:
         return f"{self.prefix}:metrics"
+
+    def session(self, token: str) -> str:
+        """A browser that has signed in. Its token is hashed, so that whoever reads the store cannot take its place."""
+        return f"{self.prefix}:session:{hashlib.sha256(token.encode()).hexdigest()}"
 
     @property
     def changes(self) -> str:

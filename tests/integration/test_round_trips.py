@@ -134,4 +134,5 @@ def test_a_job_costs_one_round_trip(alone: Deployment, monkeypatch: pytest.Monke
 
     (trips_of_one, commands_of_one), (trips_of_eleven, commands_of_eleven) = cost(1), cost(11)
     assert (trips_of_one, trips_of_eleven) == (3, 13)
-    assert (commands_of_eleven - commands_of_one) / 10 <= 54
+    # The first of a minute costs one more.
+    assert (commands_of_eleven - commands_of_one) / 10 < 56

@@ -32,7 +32,8 @@ def left_over(client: redis.Redis, prefix: str) -> Counter[str]:
 
     What is remembered of a task, a queue, a worker or a host is not a job's.
     """
-    kept = (f"{prefix}:pace:", f"{prefix}:metrics", f"{prefix}:out:answers:", "rq:worker", "rq:queues", "rq:clean")
+    ours = tuple(f"{prefix}:{each}" for each in ("pace:", "metrics", "tally:", "out:answers:"))
+    kept = (*ours, "rq:worker", "rq:queues", "rq:clean")
     found: Any = client.scan_iter(count=1000)
     keys = [key.decode(errors="replace") for key in set(found)]
     return Counter(re.sub(r"[0-9a-f-]{36}|\d{8}$|[0-9a-f]{64}", "…", key) for key in keys if not key.startswith(kept))

@@ -38,8 +38,10 @@ ALL = [
     "shop:pace:task:square",
     "shop:pace:queue:q:jobs2",
     "shop:pace:line:q:jobs2",
-    # And this one in `lists.lua`.
+    # And these in `lists.lua` and `count.lua`.
     "shop:expiring:29943480",
+    "shop:tally:499058",
+    KEYS.session("a token"),
 ]
 
 

@@ -36,6 +36,7 @@ local function end_job(now)
     end
     note_length(KEYS[1], task, job[4], ARGV[13])
     count(KEYS[1], 'ended ' .. ARGV[14] .. ' ' .. task)
+    tally(KEYS[1], ARGV[4], now)
     if ARGV[13] ~= '' then
         observe(KEYS[1], 'run', task, ARGV[6] - job[5])
     end

@@ -5,19 +5,6 @@
 -- Keys of jobs, queues and workers are made from the prefixes, since the names of jobs and workers stand in the store.
 -- Returns {now in ms, {field, count, ...}, running, delayed, pending, since when the oldest is pending in ms or -1,
 --          {jobs in the queue, since when its first one waits in ms or -1, living workers of ours} for each queue}
-local LOOKED_AT = 16
-
--- Another deployment may share the queue, so the first entry need not be ours.
-local function first_waits_since(queue)
-    for _, job_id in ipairs(redis.call('LRANGE', queue, 0, LOOKED_AT - 1)) do
-        local job = redis.call('HMGET', ARGV[1] .. job_id, 'queued_ms', 'created_ms')
-        if job[2] then
-            return tonumber(job[1] or job[2])
-        end
-    end
-    return -1
-end
-
 local pending = redis.call('ZRANGE', KEYS[4], 0, 0, 'WITHSCORES')
 local reply = {
     now_ms(), redis.call('HGETALL', KEYS[1]), redis.call('ZCARD', KEYS[2]), redis.call('ZCARD', KEYS[3]),
@@ -26,6 +13,6 @@ local reply = {
 for at = 5, #ARGV do
     local queue = ARGV[2] .. ARGV[at]
     local workers = living_workers(ARGV[3] .. ARGV[at], ARGV[4])
-    table.insert(reply, {redis.call('LLEN', queue), first_waits_since(queue), workers})
+    table.insert(reply, {redis.call('LLEN', queue), first_waits_since(queue, ARGV[1]), workers})
 end
 return reply

@@ -1,0 +1,246 @@
+"""What the dashboard asks of the store beside what the API asks: a whole deployment, what else is known of one job,
+webhooks that are owed. Reads and changes nothing; what it reads does not grow with the number of jobs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rq.utils import utcparse
+from rq.worker_registration import WORKERS_BY_QUEUE_KEY
+
+from aj.job import Job as OurJob
+from aj.store.client import Client, errors_converted
+from aj.store.control import OF_CALLBACK, SHOWN, Control
+from aj.store.desk import decompressed
+from aj.store.keys import Keys
+from aj.store.rq_classes import NO_ARGUMENTS, Job, Queue
+from aj.store.scripts import Script
+
+MINUTES = 60
+MOST_TOLD = 200
+# Webhooks that are owed of which one page looks at so many, whosever they are.
+MOST_OWED = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Minute:
+    """How many jobs ended in the minute that began at `at_ms`."""
+
+    at_ms: int
+    succeeded: int
+    failed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A job that runs. `worker` is RQ's name of who runs it."""
+
+    id: str
+    worker: str | None
+    task: str
+    started_ms: int
+    attempt: int
+    progress: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerSeen:
+    """An RQ worker that lives, and the job that it has in hand. Times are RQ's, by its host's clock."""
+
+    name: str
+    host: str
+    pid: str
+    since_ms: int | None
+    seen_ms: int | None
+    state: str
+    succeeded: int
+    failed: int
+    job: Running | None
+
+
+@dataclass(frozen=True, slots=True)
+class QueueSeen:
+    """One queue: jobs in it, since when its first one waits, and its workers, of which the first ones are told."""
+
+    name: str
+    jobs: int
+    first_since_ms: int | None
+    living: int
+    workers: list[WorkerSeen]
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """A whole deployment at one moment of the store's clock, and the last hour by minutes, the oldest first."""
+
+    now_ms: int
+    running: int
+    delayed: int
+    pending: int
+    oldest_pending_ms: int | None
+    minutes: list[Minute]
+    queues: list[QueueSeen]
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How many jobs of a caller are active, and how many that ended so can be read."""
+
+    active: int
+    succeeded: int
+    failed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Details:
+    """What else is known of a job. `params` is JSON, None where they are no longer kept."""
+
+    params: bytes | None
+    worker: str | None
+    queue: str | None
+    queued_ms: int | None
+    asked_to_stop: bool
+    has_webhook: bool
+    attempts: list[dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Owed:
+    """A webhook that is owed since `since_ms`. `job` is None where it was deleted or is past its life."""
+
+    job_id: str
+    since_ms: int
+    job: OurJob | None
+
+
+class Board:
+    """One deployment as an operator looks at it. Each method raises StoreUnavailable."""
+
+    def __init__(self, client: Client, keys: Keys, control: Control) -> None:
+        self._client, self._keys, self._control = client, keys, control
+        self._overview = Script(client, "count", "first_in_queue", "overview")
+
+    def overview(self, queues: Sequence[str]) -> Overview:
+        """All of it in one round trip."""
+        names = [self._keys.leases, self._keys.delayed, self._keys.pending]
+        words = [self._keys.job(""), Queue.redis_queue_namespace_prefix, WORKERS_BY_QUEUE_KEY % "", self._keys.prefix]
+        words += [Job.redis_job_namespace_prefix, str(MOST_TOLD), *queues]
+        now_ms, running, delayed, pending, oldest_ms, hour, last_hour, jobs, *lines = self._overview(names, words)
+        at_work = {job.worker: job for job in map(_running, jobs)}
+        return Overview(
+            now_ms=now_ms,
+            running=running,
+            delayed=delayed,
+            pending=pending,
+            oldest_pending_ms=oldest_ms if oldest_ms >= 0 else None,
+            minutes=_minutes(now_ms, hour, last_hour),
+            queues=[
+                QueueSeen(
+                    name.decode(), length, since if since >= 0 else None, living, [_worker(w, at_work) for w in told]
+                )
+                for name, length, since, living, told in lines
+            ],
+        )
+
+    def counts(self, owner: str) -> Counts:
+        """Of one caller, from its own lists."""
+        with errors_converted(self._client.breaker), self._client.pipeline(transaction=False) as pipe:
+            pipe.zcard(self._keys.active_of(owner))
+            pipe.zcard(self._keys.ended("succeeded", owner))
+            pipe.zcard(self._keys.ended("failed", owner))
+            return Counts(*pipe.execute())
+
+    def details(self, job_id: str) -> Details:
+        """What else there is of a job, in one round trip."""
+        with errors_converted(self._client.breaker), self._client.pipeline(transaction=False) as pipe:
+            pipe.hmget(Job.key_for(job_id), ["data", "worker_name"])
+            pipe.hmget(self._keys.job(job_id), ["queue", "queued_ms", "stop"])
+            pipe.hmget(self._keys.delivery(job_id), ["url", "log"])
+            (data, worker), (queue, queued_ms, stop), (url, log) = pipe.execute()
+        return Details(
+            params=None if data is None else params_from(data),
+            worker=_text(worker) or None,
+            queue=_text(queue) or None,
+            queued_ms=None if queued_ms is None else int(queued_ms),
+            asked_to_stop=stop is not None,
+            has_webhook=url is not None,
+            attempts=attempts_from(log),
+        )
+
+    def owed(self, first: int, most: int, owners: tuple[str, ...]) -> tuple[list[Owed], bool]:
+        """Webhooks that are owed, the oldest first, from the entry `first` on, and whether there are more.
+
+        Looks at no more than a page's entries where all are to be seen, and at a bounded number else.
+        """
+        looked_at = most if len(owners) > 1 or owners == ("",) else MOST_OWED
+        fields = (*SHOWN, *OF_CALLBACK)
+        with errors_converted(self._client.breaker), self._client.pipeline(transaction=False) as pipe:
+            pipe.zrange(self._keys.pending, first, first + looked_at, withscores=True)
+            [rows] = pipe.execute()
+            since = {job_id.decode(): int(at_ms) for job_id, at_ms in rows[:looked_at]}
+            jobs = {job.id: job for job in self._control.shown(list(since), fields, pipe)}
+        sees_all = looked_at == most
+        owed = [Owed(job_id, at_ms, jobs.get(job_id)) for job_id, at_ms in since.items()]
+        mine = [each for each in owed if sees_all or (each.job is not None and each.job.owner in owners)]
+        return mine[:most], len(rows) > looked_at or len(mine) > most
+
+    def attempts(self, job_ids: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
+        """The attempts to bring the webhook of each job."""
+        with errors_converted(self._client.breaker), self._client.pipeline(transaction=False) as pipe:
+            for job_id in job_ids:
+                pipe.hget(self._keys.delivery(job_id), "log")
+            logs = pipe.execute()
+        return {job_id: attempts_from(log) for job_id, log in zip(job_ids, logs, strict=True)}
+
+
+def params_from(data: bytes) -> bytes | None:
+    """The parameters in RQ's payload of a job as JSON; None where it has none any more, or cannot be read."""
+    try:
+        text = decompressed(data).decode()
+        return None if text == NO_ARGUMENTS else json.dumps(json.loads(text)[3], ensure_ascii=False).encode()
+    except Exception:
+        return None
+
+
+def attempts_from(log: bytes | None) -> list[dict[str, Any]]:
+    return [each for each in json.loads(b"[%s]" % (log or b"")) if isinstance(each, dict)]
+
+
+def _running(row: Sequence[Any]) -> Running:
+    job_id, worker, task, started_ms, attempt, progress, _owner = row
+    return Running(_text(job_id), _text(worker) or None, _text(task), int(started_ms or 0), int(attempt or 0), progress)
+
+
+def _worker(row: Sequence[Any], at_work: dict[str | None, Running]) -> WorkerSeen:
+    key, host, pid, birth, seen, state, succeeded, failed = row
+    name = _text(key).rpartition(":")[2]
+    times = (_ms(birth), _ms(seen))
+    return WorkerSeen(
+        name, _text(host), _text(pid), *times, _text(state), int(succeeded or 0), int(failed or 0), at_work.get(name)
+    )
+
+
+def _minutes(now_ms: int, hour: Sequence[bytes], last_hour: Sequence[bytes]) -> list[Minute]:
+    now = now_ms // 60_000
+    counts = {}
+    for pairs, first in ((last_hour, now // 60 * 60 - 60), (hour, now // 60 * 60)):
+        for field, count in zip(pairs[::2], pairs[1::2], strict=True):
+            counts[first + int(field[1:]), field[:1]] = int(count)
+    return [
+        Minute(minute * 60_000, counts.get((minute, b"s"), 0), counts.get((minute, b"f"), 0))
+        for minute in range(now - MINUTES + 1, now + 1)
+    ]
+
+
+def _text(word: bytes | None) -> str:
+    return (word or b"").decode("utf-8", "replace")
+
+
+def _ms(time: bytes | None) -> int | None:
+    try:
+        return int(utcparse(_text(time)).timestamp() * 1000) if time else None
+    except ValueError:
+        return None
