@@ -29,11 +29,17 @@ def caller_of(authorization: str | None, keys: Sequence[ApiKey]) -> str:
     match = _BEARER.fullmatch((authorization or "").strip())
     if match is None:
         raise Unauthorized("Send an API key: Authorization: Bearer <key>.")
-    shown = hashlib.sha256(match["key"].encode("ascii")).hexdigest()
-    names = [each.name for each in keys if hmac.compare_digest(each.sha256, shown)]
-    if not names:
+    known = known_key(match["key"], keys)
+    if known is None:
         raise Unauthorized("The API key is not known.")
-    return names[0]
+    return known.name
+
+
+def known_key(text: str, keys: Sequence[ApiKey]) -> ApiKey | None:
+    """The one of `keys` that this is, if it is one."""
+    shown = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
+    found = [each for each in keys if hmac.compare_digest(each.sha256, shown)]
+    return found[0] if found else None
 
 
 def new_key() -> tuple[str, str]:

@@ -18,7 +18,7 @@ from aj.errors import JobDeleted, JobGone, JobUnknown
 from aj.job import digest, is_job_id
 from aj.pace import Outlook
 from aj.settings import Settings
-from aj.store import Control, Figures, Found
+from aj.store import Board, Control, Figures, Found, Sessions
 from aj.submit import Submit
 from aj.waiting import Waiting
 
@@ -43,6 +43,8 @@ class Api:
     control: Control
     unready_because: Callable[[], dict[str, str]]
     figures: Figures
+    board: Board
+    sessions: Sessions
     task_names: tuple[str, ...]
     tasks: bytes
     openapi: bytes
@@ -74,9 +76,9 @@ def found_job(asked: Asked, job_id: str) -> Found:
     return known_job(asked, asked.api.find(job_id))
 
 
-def known_job(asked: Asked, found: Found) -> Found:
+def known_job(asked: Asked, found: Found, *, whosever: bool = False) -> Found:
     """What was found, where that is a job of the caller's; else the problem that says what is known of its id."""
-    if (found.job.owner if found.job else found.owner) != asked.caller:
+    if (found.job.owner if found.job else found.owner) != asked.caller and not whosever:
         raise JobUnknown(UNKNOWN)  # whose job it is, and that it is one, is nobody else's business
     if found.deleted_ms is not None:
         deleted_at = clock.rfc3339(found.deleted_ms)

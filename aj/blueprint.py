@@ -5,7 +5,7 @@ Mounts in any Flask app under any prefix. What the routes do stands in `views`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache, partial
 from typing import Any
 
@@ -15,7 +15,7 @@ from werkzeug.exceptions import HTTPException, default_exceptions
 from werkzeug.routing import Map, RequestRedirect
 from werkzeug.urls import iri_to_uri
 
-from aj import views, views_control, views_docs, views_metrics
+from aj import dashboard, views, views_control, views_docs, views_metrics
 from aj.access import caller_of
 from aj.answers import EXTENSION, Answer, Api, Asked, Reply
 from aj.cancel import Cancel
@@ -26,7 +26,7 @@ from aj.openapi import Guard, make_catalogue, make_document
 from aj.problems import failure, http_exception_response
 from aj.registry import Registry
 from aj.settings import Settings
-from aj.store import Changes, Control, Figures, Jobs, Keys, connect, unready_because
+from aj.store import Board, Changes, Control, Figures, Jobs, Keys, Sessions, connect, unready_because
 from aj.submit import Submit
 from aj.version import USER_AGENT
 from aj.waiting import Waiting
@@ -49,6 +49,9 @@ ROUTES = (
     ("GET", "/docs/<string:asset>", "docs_asset", views_docs.docs_asset),
 )
 OPEN_TO_ALL = frozenset({"health", "ready", "metrics", "tasks", "openapi", "docs", "docs_asset"})
+# Merging slashes would be a redirect, and to whatever the Host header says. With the app's own idea of a slash at the
+# end, one job would have two addresses.
+SLASHES: Mapping[str, Any] = {"merge_slashes": False, "strict_slashes": True}
 ANY_ID, MOST_ROOTS = "00000000-0000-7000-8000-000000000000", 100
 
 
@@ -56,7 +59,8 @@ class JobsBlueprint(Blueprint):
     """The routes of the contract, for your own app: `app.register_blueprint(JobsBlueprint(), url_prefix="/api")`.
 
     Settings come from the argument, else from the app's config: `AJ_REDIS_URL` and the others.
-    Every error below the prefix is a problem document; where there is no prefix, every error below `/jobs`.
+    Every error below the prefix is a problem document, but for the dashboard's pages; where there is no prefix, every
+    error below `/jobs`.
     Registering it raises SettingsError where a setting is wrong.
     """
 
@@ -64,11 +68,7 @@ class JobsBlueprint(Blueprint):
         super().__init__(name, __name__)
         self._settings, self._owns_app = settings, owns_app
         for method, path, endpoint, view in ROUTES:
-            # Merging slashes would be a redirect, and to whatever the Host header says. With the app's own idea of a
-            # slash at the end, one job would have two addresses.
-            self.add_url_rule(
-                path, endpoint, partial(_answer, view), methods=[method], merge_slashes=False, strict_slashes=True
-            )
+            self.add_url_rule(path, endpoint, partial(_answer, view), methods=[method], **SLASHES)
         self.register_error_handler(Problem, _failed)
         for code in default_exceptions:  # one by one, since the app's handler of a code wins over ours of a class
             self.register_error_handler(code, _failed)
@@ -76,28 +76,36 @@ class JobsBlueprint(Blueprint):
         self.register_error_handler(Exception, _failed)
         self.before_request(_recognise_caller)
         self.after_request(_complete_options)
+        self.after_request(dashboard.leave)
         self.record(self._set_up)
 
     def _set_up(self, state: BlueprintSetupState) -> None:
         name = f"{state.name_prefix}.{state.name}".lstrip(".")
         apis = state.app.extensions.setdefault(EXTENSION, {})
         jobs_url = lru_cache(MOST_ROOTS)(partial(_jobs_url, state.app.url_map, f"{name}.status"))
-        apis[name] = make_api(self._settings or Settings.from_config(state.app.config), jobs_url)
+        api = apis[name] = make_api(self._settings or Settings.from_config(state.app.config), jobs_url)
+        for method, path, ending, view in dashboard.ROUTES if api.settings.dashboard != "off" else ():
+            # These are for people, and no part of the API that OpenAPI tells of.
+            place, endpoint = f"/{dashboard.ROOT}{path}", f"{dashboard.ROOT}{ending}"
+            state.add_url_rule(place, endpoint, partial(_page, view), methods=[method], **SLASHES)
         prefix = (state.url_prefix or "").rstrip("/")
         if "<" in prefix:
             raise SettingsError(f"the blueprint cannot be registered below {prefix!r}, which has a variable part")
         if self._owns_app:
             state.app.url_map.merge_slashes = False
         ours = prefix if prefix or self._owns_app else "/jobs"
+        pages = f"{prefix}/{dashboard.ROOT}" if ours == prefix and api.settings.dashboard != "off" else None
         # Routing fails before a blueprint is chosen, so its error handlers never see these.
-        state.app.before_request(partial(_routing_error, ours))
+        state.app.before_request(partial(_routing_error, ours, pages))
 
 
 def make_api(settings: Settings, jobs_url: Callable[[str], str]) -> Api:
     """Builds what the routes need; opens no connection yet.
 
-    Raises: SettingsError: no store is named, or a task stands for a queue that nobody serves.
+    Raises: SettingsError: no store is named, a task stands for a queue that nobody serves, or an operator has no key.
     """
+    for name in set(settings.dashboard_operators) - {each.name for each in settings.api_keys}:
+        raise SettingsError(f"AJ_DASHBOARD_OPERATORS has {name!r}, which is no name in AJ_API_KEYS")
     registry = Registry.load(settings.tasks)
     for task in registry:
         if task.queue is not None and task.queue not in settings.queues:
@@ -116,6 +124,8 @@ def make_api(settings: Settings, jobs_url: Callable[[str], str]) -> Api:
         control=control,
         unready_because=partial(unready_because, client, keys, settings.queues),
         figures=Figures(client, keys),
+        board=Board(client, keys, control),
+        sessions=Sessions(client, keys),
         task_names=tuple(each.name for each in registry),
         tasks=to_json(make_catalogue(registry, settings)),
         openapi=to_json(make_document(ROUTES, registry, Guard(bool(settings.api_keys), OPEN_TO_ALL))),
@@ -135,16 +145,26 @@ def _current_api() -> Api:
     return api
 
 
-def _recognise_caller() -> None:
-    """Keeps what is asked, and by whom. Raises: Unauthorized: keys are configured, and this is none of them."""
+def _recognise_caller() -> Response | None:
+    """Keeps what is asked, and by whom; who looks at a page may have to sign in first.
+
+    Raises: Unauthorized: keys are configured, and this is none of them.
+    """
     api = _current_api()
+    if dashboard.is_page():
+        return dashboard.enter(api)
     is_open = (request.endpoint or "").rpartition(".")[2] in OPEN_TO_ALL
     caller = "" if is_open else caller_of(request.headers.get("Authorization"), api.settings.api_keys)
     g.asked = Asked(api, request._get_current_object(), caller)  # type: ignore[attr-defined]
+    return None
 
 
 def _answer(view: Callable[..., Reply], **names: Any) -> Response:
     return Answer(view(g.asked, **names))
+
+
+def _page(view: Callable[..., Response], **names: Any) -> Response:
+    return view(g.asked, **names)
 
 
 def _complete_options(answer: Response) -> Response:
@@ -162,14 +182,17 @@ def _failed(error: Exception) -> Response:
     why, answer = failure(error, request, (request.view_args or {}).get("job_id", ""))
     if request.endpoint == f"{request.blueprint}.submit":
         _current_api().figures.count_refused(why)
-    return answer
+    return dashboard.error_answer(error, answer) if dashboard.is_page() else answer
 
 
-def _routing_error(ours: str) -> Response | None:
-    """Answers 404 and 405 below `ours` as problems; leaves the rest of the app as it is."""
+def _routing_error(ours: str, pages: str | None) -> Response | None:
+    """Answers 404 and 405 below `ours` as problems, and below `pages` as pages; leaves the rest of the app as it is."""
     error = request.routing_exception
     if not isinstance(error, HTTPException) or isinstance(error, RequestRedirect):
         return None
-    if request.path == ours or request.path.startswith(ours + "/"):
-        return http_exception_response(error)
-    return None
+    if request.path != ours and not request.path.startswith(ours + "/"):
+        return None
+    answer = http_exception_response(error)
+    if pages is not None and (request.path == pages or request.path.startswith(pages + "/")):
+        return dashboard.error_answer(error, answer, iri_to_uri(request.script_root + pages))
+    return answer

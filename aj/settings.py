@@ -120,7 +120,7 @@ def _parse_secrets(text: str) -> tuple[bytes, ...]:
 
 def _parse_api_key(text: str) -> ApiKey:
     name, _, digest = text.rpartition(":")
-    if not re.fullmatch(r"[A-Za-z0-9_.-]{1,64}", name) or not re.fullmatch(r"[0-9a-f]{64}", digest):
+    if not re.fullmatch(_CALLER, name) or not re.fullmatch(r"[0-9a-f]{64}", digest):
         raise ValueError("a comma list of name:sha256hex, as `aj key new NAME` prints them")
     return ApiKey(name, digest)
 
@@ -143,6 +143,8 @@ _QUEUE_NAMES = _parse_list(
     _parse_text("a comma list of queue names of letters, digits and _ - : .", r"[A-Za-z0-9_:.-]{1,100}"),
     "at least one queue name",
 )
+_CALLER = r"[A-Za-z0-9_.-]{1,64}"
+_CALLERS = _parse_list(_parse_text("a comma list of names in AJ_API_KEYS", _CALLER), "at least one name")
 _PREFIX = r"(?!rq(:|$))[A-Za-z0-9_:.-]{1,40}"
 _PORT = _parse_int(1, 65_535)
 
@@ -201,7 +203,11 @@ class Settings:
         default=None, metadata={"parse": _parse_text("the path of a redis-server or valkey-server", r".+")}
     )
     data_dir: str = field(default=".aj", metadata={"parse": _parse_text("a folder", r".+")})
-    # An app's own config may well have a LOG.
+    # An app's own config may well have a DASHBOARD or a LOG.
+    dashboard: Literal["off", "read", "act"] = field(
+        default="read", metadata={"parse": _parse_text("off, read or act", r"off|read|act"), "full_name_only": True}
+    )
+    dashboard_operators: tuple[str, ...] = field(default=(), metadata={"parse": _CALLERS})
     log: Literal["text", "json"] = field(
         default="text", metadata={"parse": _parse_text("text or json", r"text|json"), "full_name_only": True}
     )

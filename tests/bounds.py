@@ -25,7 +25,18 @@ TOOLS = (
 )
 # What touches a library of the table in docs/dependencies.md; without what takes long because of its waits.
 INTEGRATION = (
-    *("claim", "control", "delivery", "delivery_news", "desk", "embedded_store", "execution", "hooksink", "hosts_own"),
+    *(
+        "claim",
+        "control",
+        "dashboard",
+        "delivery",
+        "delivery_news",
+        "desk",
+        "embedded_store",
+        "execution",
+        "hooksink",
+        "hosts_own",
+    ),
     *("idempotency", "metrics", "mounting", "openapi", "problems", "rate", "raw_requests", "round_trips"),
     *("rq_promises", "sentinel", "store_connections", "store_faults", "submission", "waiting", "web_worker"),
     *("work_horses", "worker"),

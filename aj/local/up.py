@@ -121,6 +121,8 @@ def _stay(group: Group, settings: Settings, environ: Mapping[str, str]) -> None:
 def _for_children(settings: Settings, environ: Mapping[str, str]) -> dict[str, str]:
     """Each child finds the store itself, so that the store stays while any of them lives."""
     moved = {"AJ_PORT": str(settings.port), "AJ_HOST": settings.host}  # a PORT in the environment is not meant for us
+    if "AJ_DASHBOARD" not in environ:
+        moved["AJ_DASHBOARD"] = "act"
     if "AJ_HOOKSINK_PORT" in environ and "AJ_CALLBACK_ALLOW" not in environ:
         moved["AJ_CALLBACK_ALLOW"] = f"{LOOPBACK}:{settings.hooksink_port}"
     return {**environ, **moved}
@@ -138,6 +140,7 @@ def _where(stored: Settings, settings: Settings, environ: Mapping[str, str]) -> 
     lines = [
         "everything runs; Ctrl-C stops it",
         f"  API        {api}/jobs",
+        *([] if settings.dashboard == "off" else [f"  dashboard  {api}/dashboard"]),
         f"  receiver   {receiver}, receipts in {receipts_log(environ)}",
         f"  store      {store}",
         f"  try        curl -i {api}/jobs -H 'Content-Type: application/json' -d '{body}'",

@@ -24,7 +24,7 @@ STOREYS = (
         "doors",
         (
             *("problems", "openapi", "answers", "views", "views_control", "views_docs", "views_metrics", "blueprint"),
-            *("short_cut", "client"),
+            *("short_cut", "client", "dashboard"),
         ),
     ),
     ("assembly", ("app", "api", "local", "worker", "check", "cli", "__main__")),
@@ -35,10 +35,11 @@ LEVEL = {name: level for level, (_, names) in enumerate(STOREYS) for name in nam
 CONFINED = {
     "flask": (
         *("aj.blueprint", "aj.answers", "aj.views", "aj.problems", "aj.app", "aj.short_cut", "hooksink", "bench.peers"),
-        *("aj.local.web", "aj.local.gunicorn_worker"),
+        *("aj.local.web", "aj.local.gunicorn_worker", "aj.dashboard"),
     ),
     "gunicorn": ("aj.local.gunicorn_worker", "aj.local.gunicorn_logs", "hooksink.__main__"),
-    "werkzeug": ("aj.blueprint", "aj.answers", "aj.views", "aj.problems", "hooksink"),
+    "werkzeug": ("aj.blueprint", "aj.answers", "aj.views", "aj.problems", "aj.dashboard", "hooksink"),
+    "jinja2": ("aj.dashboard.render",),
     "redis": ("aj.store", "aj.worker.rq_worker", "aj.worker.loop", "bench.store", "bench.peers"),
     "rq": ("aj.store", "aj.worker.rq_worker", "aj.worker.loop", "bench.peers"),
     "celery": ("bench.peers.celery_app",),

@@ -183,6 +183,7 @@ def test_an_aj_name_wins_over_the_bare_one(deployment: Deployment) -> None:
         ({"AJ_REDIS_URL": "redis://127.0.0.1:1/0?decode_responses=True"}, "decode_responses"),
         ({"AJ_REDIS_URL": "redis://127.0.0.1:1", "AJ_RESULT_TTL_S": 0}, "AJ_RESULT_TTL_S"),
         ({"AJ_REDIS_URL": "redis://127.0.0.1:1", "TASKS": "no.such.module"}, "no.such.module"),
+        ({"AJ_REDIS_URL": "redis://127.0.0.1:1", "AJ_DASHBOARD_OPERATORS": "alice"}, "alice"),
     ],
 )
 def test_a_wrong_setting_stops_the_app_at_once(config: dict[str, Any], named: str) -> None:

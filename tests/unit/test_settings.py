@@ -71,9 +71,11 @@ ROWS: list[tuple[str, Any, str, Any, list[str]]] = [
     ("embedded", "auto", "never", "never", ["", "yes", "Auto", "auto "]),
     ("redis_server", None, "/opt/valkey-server", "/opt/valkey-server", ["", "a\nb"]),
     ("data_dir", ".aj", "/var/lib/aj", "/var/lib/aj", ["", "a\nb"]),
+    ("dashboard", "read", "act", "act", ["", "on", "Read", "off "]),
+    ("dashboard_operators", (), "alice, b.o-b", ("alice", "b.o-b"), ["", ",", "al ice", "é", "a" * 65]),
     ("log", "text", "json", "json", ["", "JSON", "logfmt", "text "]),
 ]
-FULL_NAME_ONLY = {"log"}
+FULL_NAME_ONLY = {"dashboard", "log"}
 HIDDEN = {"redis_url", "webhook_secrets", "api_keys"}
 
 
