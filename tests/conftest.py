@@ -19,6 +19,7 @@ from aj.settings import Settings
 from aj.store import connect
 from aj.worker.rq_worker import Worker
 from aj.worker.surroundings import load_tasks
+from tests.support.browsers import HOW_TO_GET_ONE, NO_BROWSER
 from tests.support.leaks import leaked_keys
 from tests.support.receiver import Receiver, receiving
 
@@ -27,6 +28,16 @@ from tests.support.receiver import Receiver, receiving
 def pytest_report_to_serializable() -> Generator[None, Any, Any]:
     """Reports are sent as UTF-8 where several processes test; lone surrogates, which some tests log, are escaped."""
     return _encodable((yield))
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Generator[None]:
+    """Says at the very end how to get what tests were left out for."""
+    yield
+    left_out = [each for each in terminalreporter.stats.get("skipped", []) if NO_BROWSER in str(each.longrepr)]
+    if left_out:
+        terminalreporter.write_line(f"{len(left_out)} tests of the dashboard were left out: {NO_BROWSER}.")
+        terminalreporter.write_line(f"To get one: {HOW_TO_GET_ONE}.")
 
 
 def _encodable(data: Any) -> Any:
