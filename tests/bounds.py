@@ -25,19 +25,8 @@ TOOLS = (
 )
 # What touches a library of the table in docs/dependencies.md; without what takes long because of its waits.
 INTEGRATION = (
-    *(
-        "claim",
-        "control",
-        "dashboard",
-        "delivery",
-        "delivery_news",
-        "desk",
-        "embedded_store",
-        "execution",
-        "hooksink",
-        "hosts_own",
-    ),
-    *("idempotency", "metrics", "mounting", "openapi", "problems", "rate", "raw_requests", "round_trips"),
+    *("claim", "control", "dashboard", "delivery", "delivery_news", "desk", "embedded_store", "execution", "hooksink"),
+    *("hosts_own", "idempotency", "metrics", "mounting", "openapi", "problems", "rate", "raw_requests", "round_trips"),
     *("rq_promises", "sentinel", "store_connections", "store_faults", "submission", "waiting", "web_worker"),
     *("work_horses", "worker"),
 )
