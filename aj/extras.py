@@ -11,7 +11,7 @@ from importlib.util import find_spec
 
 # What the libraries of the extra `server` are imported as, and what those bring that we import too.
 SERVER = (
-    *("flask", "gunicorn", "hiredis", "http_sf", "pydantic", "pydantic_core"),
+    *("flask", "gunicorn", "hiredis", "http_sf", "jinja2", "pydantic", "pydantic_core"),
     *("redis", "rq", "urllib3", "werkzeug"),
 )
 EXIT_MISSING = 2

@@ -18,12 +18,15 @@ from werkzeug.exceptions import Forbidden
 
 from aj.access import known_key
 from aj.answers import Api, Asked
-from aj.dashboard.render import FIELD, ROOT, base, see_other
+from aj.dashboard.render import FIELD, ROOT, base, come_again, see_other
 from aj.settings import ApiKey, Settings
 
 COOKIE = "aj_dashboard"
 MOST_FORM_BYTES = 4096
 _TOKEN = re.compile(r"[A-Za-z0-9_-]{43}")
+# Whoever follows a link from there comes without a cookie, since ours is strict. To give it another one would be to
+# sign it out, so it is asked to come again from here.
+ELSEWHERE = ("cross-site", "same-site")
 SIGN_IN = frozenset({f"{ROOT}_sign_in", f"{ROOT}_sign_in_form"})
 
 
@@ -68,6 +71,8 @@ def enter(api: Api) -> Response | None:
     if endpoint == f"{ROOT}_asset":  # also those of the page that says that the store is away
         return None
     shown = request.cookies.get(COOKIE, "")
+    if not shown and request.method == "GET" and request.headers.get("Sec-Fetch-Site") in ELSEWHERE:
+        return come_again()
     token = shown if _TOKEN.fullmatch(shown) else ""
     settings, name = api.settings, ""
     if settings.api_keys and token:
@@ -128,7 +133,7 @@ def _refuse_forged(asking: Viewer) -> None:
     site, origin = request.headers.get("Sec-Fetch-Site"), request.headers.get("Origin")
     if site is not None and site != "same-origin":
         raise Forbidden("Another site asked for this; nothing was done.")
-    # Without encryption browsers do not say from which site; a proxy may have changed our host, but not both.
+    # Without encryption most browsers do not say from which site, and their Origin has to do.
     if site is None and origin is not None and urlsplit(origin).netloc != request.host:
         raise Forbidden("A page of another host asked for this; nothing was done.")
     if asking.is_new or not hmac.compare_digest(request.form.get(FIELD, "").encode(), asking.proof.encode()):

@@ -21,7 +21,7 @@ from aj.errors import JobUnknown, MalformedQuery
 from aj.job import CallbackState, Job, Status, is_job_id
 from aj.store import OF_CALLBACK, SHOWN, Found, Page, Wanted
 
-PER_PAGE, LATEST, WAITING = 50, 8, 5
+PER_PAGE, LATEST = 50, 8
 FIELDS = (*SHOWN, "progress", *OF_CALLBACK)
 _BEGINNING = re.compile(r"[0-9a-f-]{1,36}")
 

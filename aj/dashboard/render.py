@@ -80,6 +80,12 @@ def see_other(url: str) -> Response:
     return Page(Reply(303, {"Location": url, **NO_STORE}, b""))
 
 
+def come_again() -> Response:
+    """The same address once more, with all the cookies that a browser shows to its own site only."""
+    body = b'<!doctype html><html lang="en"><title>aj</title><p><a href="">Go on</a></p></html>'
+    return Page(Reply(200, {"Content-Type": HTML, **NO_STORE, "Refresh": "0"}, body))
+
+
 def asset(asked: Asked, name: str) -> Response:
     body = _asset(name)
     fields = {"Content-Type": ASSETS[name], "Cache-Control": "no-cache", "ETag": f'"{digest(body)}"'}

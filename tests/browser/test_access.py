@@ -69,13 +69,15 @@ def test_every_page_fits_a_telephone(pages: Pages, browser: Browser) -> None:
 
 
 def test_a_person_signs_in_and_out(deploy_guarded: tuple[Deployment, str], browser: Browser, folder: Path) -> None:
-    """A wrong key is refused, a right one leads to the page that was asked for; signed out, nobody sees it."""
+    """A wrong key is refused, a right one leads to the page that was asked for, and a link from elsewhere to it finds
+    the session; signed out, nobody sees it."""
     deployment, key = deploy_guarded
     job_id = submit(caller(deployment, key), n=5)
     with (
         running_api(deployment.env, folder, "--workers", "1", "--threads", "8") as (_, url),
-        watched(browser, forgives="403 (FORBIDDEN)") as page,
+        watched(browser, forgives="403 (FORBIDDEN)", visits="localhost") as page,
     ):
+        link = f'<a href="{url}/dashboard/jobs/{job_id}">look</a>'
         page.goto(f"{url}/dashboard/jobs/{job_id}")
         expect(page.locator("h1")).to_have_text("Sign in")
         assert Axe().run(page).violations_count == 0
@@ -92,6 +94,10 @@ def test_a_person_signs_in_and_out(deploy_guarded: tuple[Deployment, str], brows
         page.goto(f"{url}/dashboard")
         expect(page.locator("main")).to_contain_text("jobs of alice")
         assert Axe().run(page).violations_count == 0
+        page.route("http://localhost:9/mail", lambda route: route.fulfill(body=link, content_type="text/html"))
+        page.goto("http://localhost:9/mail")
+        page.get_by_role("link", name="look").click()
+        expect(page.locator("h1")).to_contain_text(job_id)
         page.get_by_role("button", name="Sign out").click()
         expect(page.locator("h1")).to_have_text("Sign in")
         page.goto(f"{url}/dashboard/jobs/{job_id}")

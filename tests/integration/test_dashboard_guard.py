@@ -248,6 +248,16 @@ def test_a_page_that_says_that_the_store_is_away_has_its_looks(guarded: Deployme
     assert "http-equiv" not in asked.text
 
 
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+def test_a_link_from_elsewhere_signs_nobody_out(guarded: Deployment, site: str) -> None:
+    """A strict cookie does not come along, and must not be replaced; the page asks to come again from here."""
+    client = guarded.client()
+    answer = client.get("/dashboard/jobs", headers={"Sec-Fetch-Site": site})
+    assert (answer.status_code, answer.headers["Refresh"]) == (200, "0")
+    assert "Set-Cookie" not in answer.headers
+    assert client.get("/dashboard/jobs", headers={"Sec-Fetch-Site": "same-origin"}).status_code == 303
+
+
 # -- whose jobs ----------------------------------------------------------------------------------------------
 
 
