@@ -136,5 +136,5 @@ def _refuse_forged(asking: Viewer) -> None:
     # Without encryption most browsers do not say from which site, and their Origin has to do.
     if site is None and origin is not None and urlsplit(origin).netloc != request.host:
         raise Forbidden("A page of another host asked for this; nothing was done.")
-    if asking.is_new or not hmac.compare_digest(request.form.get(FIELD, "").encode(), asking.proof.encode()):
+    if not hmac.compare_digest(request.form.get(FIELD, "").encode(), asking.proof.encode()):
         raise Forbidden("The page that asked for this is too old, or its cookie is gone; open it again.")

@@ -174,6 +174,7 @@ def test_without_a_session_every_page_leads_to_the_sign_in(guarded: Deployment) 
         assert answer.status_code == 303
         assert answer.headers["Location"].startswith("/dashboard/sign-in")
         assert answer.data == b""
+    assert "Overview" not in client.get("/dashboard/sign-in").text
     page = f"/dashboard/sign-in?next=/jobs/{job_id}"
     assert press(client, page, "/sign-in", key=ALICE[0]).headers["Location"] == f"/dashboard/jobs/{job_id}"
     for evil in ("//evil.example", "https://evil.example", "/../x", "/jobs/../..", "@evil.example", "/jobs\n"):
