@@ -1,10 +1,12 @@
-"""The lines that docs/webhooks.md shows to receivers judge what we sign as it says."""
+"""The lines that docs/webhooks.md shows to receivers judge what we sign as it says, in Python and in Node."""
 
 from __future__ import annotations
 
 import base64
+import json
 import re
 import runpy
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,22 +16,45 @@ from flask import Flask, request
 
 from aj import clock
 from aj.signature import decode_secret, sign
-from tests.architecture.tree import ROOT
+from tests.support.markdown import blocks_of
+from tests.support.tools import require_tools
 
-PAGE = (ROOT / "docs/webhooks.md").read_text("utf-8")
+FILES = {block.words[1]: block.text for block in blocks_of("docs/webhooks.md") if block.kind == "file"}
 SECRET, OTHER = ("whsec_" + base64.b64encode(key * 32).decode() for key in (b"s", b"o"))
 BODY = '{"type": "job.succeeded", "text": "é 日本"}'.encode()
 
 IsGenuine = Callable[[str, Any, bytes], bool]
 
 
-@pytest.fixture
-def is_genuine(tmp_path: Path) -> IsGenuine:
-    """The page's only Python example, as it stands."""
-    (code,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
-    (tmp_path / "recipe.py").write_text(code, "utf-8")
-    recipe: IsGenuine = runpy.run_path(str(tmp_path / "recipe.py"))["is_genuine"]
+def in_python(folder: Path) -> IsGenuine:
+    """The page's `verify.py` as it stands."""
+    (folder / "verify.py").write_text(FILES["verify.py"], "utf-8")
+    recipe: IsGenuine = runpy.run_path(str(folder / "verify.py"))["is_genuine"]
     return recipe
+
+
+def in_node(folder: Path) -> IsGenuine:
+    """The page's `verify.js` as it stands, asked in a process of Node."""
+    require_tools("node")
+    (folder / "verify.js").write_text(FILES["verify.js"], "utf-8")
+    asked = """
+        const [secret, headers, body] = JSON.parse(require("node:fs").readFileSync(0));
+        console.log(require("./verify.js").isGenuine(secret, headers, Buffer.from(body, "base64")));
+    """
+
+    def is_genuine(secret: str, headers: Any, body: bytes) -> bool:
+        given = json.dumps([secret, headers, base64.b64encode(body).decode()])
+        command = ["node", "-e", asked]
+        done = subprocess.run(command, cwd=folder, input=given, capture_output=True, text=True, check=True)
+        return {"true": True, "false": False}[done.stdout.strip()]
+
+    return is_genuine
+
+
+@pytest.fixture(params=[in_python, in_node])
+def is_genuine(request: pytest.FixtureRequest, tmp_path: Path) -> IsGenuine:
+    made: IsGenuine = request.param(tmp_path)
+    return made
 
 
 def headers(*secrets: str, age_s: int = 0) -> dict[str, str]:
@@ -69,16 +94,18 @@ def test_a_header_that_is_missing_or_wrong_is_no_fault(is_genuine: IsGenuine, na
     assert is_genuine(SECRET, given, BODY) is False
 
 
-def test_it_takes_the_headers_and_the_body_of_a_request_in_flask(is_genuine: IsGenuine) -> None:
+def test_it_takes_the_headers_and_the_body_of_a_request_in_flask(tmp_path: Path) -> None:
     """As the page says, whatever the case of the names."""
     given = {name.title(): value for name, value in headers(SECRET).items()}
     with Flask(__name__).test_request_context(method="POST", headers=given, data=BODY):
-        assert is_genuine(SECRET, request.headers, request.get_data()) is True
+        assert in_python(tmp_path)(SECRET, request.headers, request.get_data()) is True
 
 
 def test_the_example_for_other_languages_is_what_we_sign() -> None:
-    """Secret, id, timestamp and body give the signature that the page names."""
-    found = re.search(r"secret `(.+?)`, the id `(.+?)`, the timestamp `(\d+)` and the body `(.+?)` give `(.+?)`", PAGE)
-    assert found is not None
-    secret, webhook_id, timestamp, body, signature = found.groups()
+    """Secret, id, timestamp and body give the signature that the page shows."""
+    (body, secret, webhook_id, timestamp, signature) = next(
+        found.groups()
+        for block in blocks_of("docs/webhooks.md")
+        if (found := re.match(r"\$ printf %s '(.+?)' \| sh sign\.sh (\S+) (\S+) (\d+)\n(\S+)", block.text))
+    )
     assert sign([decode_secret(secret)], webhook_id, int(timestamp), body.encode()) == signature
