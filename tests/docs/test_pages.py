@@ -118,3 +118,18 @@ def test_the_configuration_that_the_settings_show_is_one(tmp_path: Path) -> None
     command = [sys.executable, "-m", "gunicorn", "--check-config", "web:app"]
     done = subprocess.run(command, cwd=tmp_path, env=clean_env({}), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def anchors(page: Path) -> set[str]:
+    """What a link may name behind its `#`, as GitHub makes it of a heading."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text("utf-8"), re.MULTILINE)
+    plain = [re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).lower().replace("`", "") for heading in headings]
+    return {re.sub(r"[^\w\- ]", "", heading).replace(" ", "-") for heading in plain}
+
+
+@pytest.mark.parametrize("page", pages())
+def test_links_to_sections_lead_somewhere(page: str) -> None:
+    """A heading that is reworded takes its links along."""
+    here = ROOT / page
+    links = re.findall(r"\]\((?!https?:)([^)#]*)#([^)]+)\)", here.read_text("utf-8"))
+    assert [f"{to}#{at}" for to, at in links if at not in anchors(here.parent / to if to else here)] == []
