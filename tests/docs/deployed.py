@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import shutil
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -26,13 +27,14 @@ ENV_FILE = "/etc/shop.env"
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """The application, running: where it listens, its folder, and its two processes."""
+    """The application, running: where it listens, its folder, its two processes, and what they tell systemd."""
 
     url: str
     home: Path
     env: dict[str, str]
     web: Running
     worker: Running
+    told: socket.socket
 
     def submit(self, order: int = 17, parcels: int = 1, prefer: str | None = None) -> requests.Response:
         """On a connection of its own, as a proxy makes them."""
@@ -89,13 +91,17 @@ def site(folder: Path) -> Iterator[Site]:
     """What the units start, with the store that redis.conf describes."""
     home, port = installed(folder), free_port()
     with ExitStack() as stack:
+        told = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))
+        told.bind(str(folder / "notify"))
+        told.settimeout(30)
         store_url, _ = stack.enter_context(store_with(folder / "store", (DEPLOY / "redis.conf").read_text("utf-8")))
         env = {**env_of(DEPLOY / "shop.env"), "AJ_REDIS_URL": store_url, "BIND": f"127.0.0.1:{port}"}
+        env["NOTIFY_SOCKET"] = str(folder / "notify")
         web, worker = (
             stack.enter_context(running(command_of(unit, home), env, folder, home))
             for unit in ("shop-web.service", "shop-worker@.service")
         )
-        made = Site(f"http://127.0.0.1:{port}", home, env, web, worker)
+        made = Site(f"http://127.0.0.1:{port}", home, env, web, worker, told)
         wait_until(lambda: answers(f"{made.url}/api/readyz"), 30, "an application that is ready")
         yield made
 

@@ -53,6 +53,12 @@ def test_systemd_finds_no_fault_in_a_unit(unit: str, shop: Site, tmp_path: Path)
     assert (done.returncode, done.stderr) == (0, "")
 
 
+def test_gunicorn_tells_systemd_when_it_is_ready(shop: Site) -> None:
+    """As `Type=notify` asks: a unit that waits for the web waits for as long as it needs."""
+    assert unit_of("shop-web.service")["Type"] == "notify"
+    assert b"READY=1" in shop.told.recv(1024)
+
+
 def test_the_settings_of_the_units_are_settings() -> None:
     """None is misspelt, and the longest task may end before systemd loses patience."""
     settings = Settings.from_env(env_of(DEPLOY / "shop.env"))
