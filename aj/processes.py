@@ -9,6 +9,7 @@ import ctypes
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable
 
 _PR_SET_PDEATHSIG = 1  # Source: linux/prctl.h
@@ -48,6 +49,19 @@ def _is_orphan_after_asking(parent_pid: int, sig: signal.Signals) -> bool:
     """
     _LIBC.prctl(_PR_SET_PDEATHSIG, int(sig), 0, 0, 0)
     return os.getppid() != parent_pid
+
+
+class Stop(threading.Event):
+    """An Event that a handler of signals may set, whomever the signal strikes.
+
+    Event's own lock is not given twice, so a signal that strikes its thread while it sets or waits would make the
+    thread wait for itself, for ever; two signals in a row, as a supervisor's and a parent's, are enough. This lock is
+    given to its owner again. A wait that was just about to begin then lasts its time, and sees the wish at its end.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._cond = threading.Condition(threading.RLock())
 
 
 def die_at_interrupt() -> None:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import threading
 from collections.abc import Sequence
 
-from aj.processes import die_at_interrupt
+from aj.processes import Stop, die_at_interrupt
 
 if __name__ == "__main__":
     die_at_interrupt()  # before the rest is loaded, which takes a moment
@@ -51,8 +50,8 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _stop_event() -> threading.Event:
-    stop = threading.Event()
+def _stop_event() -> Stop:
+    stop = Stop()
     for each in (signal.SIGTERM, signal.SIGINT):
         signal.signal(each, lambda *_: stop.set())
     return stop

@@ -29,6 +29,7 @@ from rq.worker import WorkerStatus
 
 from aj.clock import monotonic_s
 from aj.errors import StoreUnavailable
+from aj.processes import Stop
 from aj.store import Client, refuse_unfit
 from aj.store.keys import WORKER_FIELD
 from aj.store.rq_classes import Job, Queue
@@ -52,7 +53,7 @@ class WorkLoop(RqWorker):
 
     def __init__(self, queue: str, client: Client, result_ttl_s: int, prefix: str) -> None:
         self._prefix = prefix
-        self._stopping = threading.Event()
+        self._stopping = Stop()
         self._next_look_s = 0.0
         self.queue = Queue(queue, client)
         super().__init__(

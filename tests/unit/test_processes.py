@@ -6,13 +6,14 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from aj.processes import die_with_parent, ends_with_parent
+from aj.processes import Stop, die_with_parent, ends_with_parent
 from tests.support.processes import Running, clean_env, running
 from tests.support.waiting import wait_until
 
@@ -183,3 +184,42 @@ class FakeKernel:
     def prctl(self, *arguments: int) -> int:
         self._calls.append(arguments)
         return 0
+
+
+# Sets a Stop, or waits for it, in a handler that strikes while the main thread does the same and holds its lock.
+STRUCK = """
+import signal, sys
+from aj.processes import Stop
+
+stop, struck = Stop(), []
+signal.signal(signal.SIGTERM, lambda *_: stop.set())
+
+def strike(frame, event, argument):
+    if event == "call" and frame.f_code.co_name == sys.argv[1] and "Condition" in type(frame.f_locals["self"]).__name__:
+        struck.append(1)
+        if len(struck) == 1:
+            signal.raise_signal(signal.SIGTERM)
+
+sys.setprofile(strike)
+stop.set() if sys.argv[1] == "notify_all" else stop.wait(0.1)
+sys.setprofile(None)
+print(len(struck) > 0, stop.is_set())
+"""
+
+
+@pytest.mark.parametrize("inside", ["notify_all", "wait"])
+def test_a_signal_may_strike_who_sets_a_stop_or_waits_for_it(inside: str) -> None:
+    """Two signals in a row, as a supervisor's and a parent's, make no process wait for itself."""
+    command = [sys.executable, "-c", STRUCK, inside]
+    done = subprocess.run(command, env=clean_env({}), capture_output=True, text=True, timeout=20, check=True)
+    assert done.stdout == "True True\n"
+
+
+def test_a_stop_is_an_event_to_other_threads() -> None:
+    """Who waits in another thread hears of it at once."""
+    stop = Stop()
+    heard = threading.Thread(target=stop.wait, args=(30,))
+    heard.start()
+    stop.set()
+    heard.join(10)
+    assert not heard.is_alive()
