@@ -60,7 +60,10 @@ class ShortCut:
         is_ours = path == JOBS if method == "POST" else is_job_id(job_id)
         if not is_ours or "HTTP_UPGRADE" in environ or not _PLAIN_HOST.fullmatch(environ.get("HTTP_HOST", "")):
             return self.through_flask(environ, start_response)
-        return _answer(self._api, Request(environ), job_id, start_response)
+        if job_id:
+            return _answer(self._api, Request(environ), job_id, start_response)
+        with self._app.app_context():  # which is promised to those who check parameters with code of their own
+            return _answer(self._api, Request(environ), job_id, start_response)
 
     def _found_open(self) -> Api | None:
         """What the views work with, where Flask would do nothing but call them."""

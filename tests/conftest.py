@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,16 @@ from aj.worker.surroundings import load_tasks
 from tests.support.browsers import HOW_TO_GET_ONE, NO_BROWSER
 from tests.support.leaks import leaked_keys
 from tests.support.receiver import Receiver, receiving
+
+
+def pytest_configure() -> None:
+    """Signals mean here what they mean to whoever starts a process at a terminal, also where the tests run in the
+    background or under nohup: what is ignored there, the processes that the tests start would ignore too.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.hookimpl(wrapper=True)
