@@ -28,7 +28,7 @@ A message names the value, the limit and the next step, and never holds a secret
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -208,3 +208,15 @@ class NotReady(Problem):
     def __init__(self, detail: str, checks: dict[str, str]) -> None:
         super().__init__(detail)
         self.checks = checks
+
+
+def causes(error: BaseException) -> Iterator[BaseException]:
+    """`error`, then what it wraps in any of the ways of requests and urllib3, outermost first."""
+    seen: list[BaseException] = []
+    waiting: list[object] = [error]
+    while waiting:
+        each = waiting.pop(0)
+        if isinstance(each, BaseException) and not any(each is other for other in seen):
+            seen.append(each)
+            yield each
+            waiting += [*each.args, getattr(each, "reason", None), each.__cause__, each.__context__]

@@ -12,7 +12,6 @@ import http.client
 import json
 import os
 import ssl
-from collections.abc import Iterator
 
 import requests
 import requests.auth
@@ -21,6 +20,7 @@ from aj import clock
 from aj.client.attempt import make_session, within
 from aj.client.call import Answer, Call, NoAnswer
 from aj.client.pacing import Deadline
+from aj.errors import causes
 
 # One attempt waits so long for a sign of life, in seconds, and that much longer than it asked to be held.
 SILENCE_S = 10.0
@@ -128,20 +128,8 @@ def _no_answer(error: Exception) -> NoAnswer:
 
     What is a ValueError too is wrong in the request itself. A certificate that does not fit will not fit in a moment.
     """
-    causes = list(_causes(error))
+    found = list(causes(error))
     is_trouble = isinstance(error, requests.RequestException | OSError | http.client.HTTPException)
-    is_certificate = any(isinstance(each, ssl.SSLCertVerificationError) for each in causes)
-    said = f"{type(causes[-1]).__name__}: {str(causes[-1])[:200]}"
+    is_certificate = any(isinstance(each, ssl.SSLCertVerificationError) for each in found)
+    said = f"{type(found[-1]).__name__}: {str(found[-1])[:200]}"
     return NoAnswer(said, may_heal=is_trouble and not isinstance(error, ValueError) and not is_certificate)
-
-
-def _causes(error: BaseException) -> Iterator[BaseException]:
-    """`error`, then what it wraps in any of the ways of requests and urllib3, outermost first."""
-    seen: list[BaseException] = []
-    waiting: list[object] = [error]
-    while waiting:
-        each = waiting.pop(0)
-        if isinstance(each, BaseException) and not any(each is other for other in seen):
-            seen.append(each)
-            yield each
-            waiting += [*each.args, getattr(each, "reason", None), each.__cause__, each.__context__]

@@ -13,7 +13,7 @@ import functools
 import http.client
 import logging
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextvars import ContextVar
 from http import HTTPStatus
 from typing import Any
@@ -27,7 +27,7 @@ import urllib3.exceptions
 from aj.egress.deadline import Deadline
 from aj.egress.url import DEFAULT_PORTS, Target
 from aj.egress.wire import Wire
-from aj.errors import DeliveryFailed
+from aj.errors import DeliveryFailed, causes
 
 BODY_MOST_BYTES = 65_536
 
@@ -191,20 +191,8 @@ def _is_framed_clearly(answer: urllib3.HTTPResponse) -> bool:
 
 
 def _failure(error: Exception, target: Target, deadline: Deadline) -> DeliveryFailed:
-    causes = list(_causes(error))
-    if deadline.is_over() or any(isinstance(each, TimeoutError | urllib3.exceptions.TimeoutError) for each in causes):
+    found = list(causes(error))
+    if deadline.is_over() or any(isinstance(each, TimeoutError | urllib3.exceptions.TimeoutError) for each in found):
         return deadline.missed()
-    innermost = type(causes[-1]).__name__
+    innermost = type(found[-1]).__name__
     return DeliveryFailed("protocol", f"the connection to {target.endpoint} brought no HTTP answer ({innermost})")
-
-
-def _causes(error: BaseException) -> Iterator[BaseException]:
-    """`error`, then what it wraps in any of the ways of requests and urllib3, outermost first."""
-    seen: list[BaseException] = []
-    waiting: list[object] = [error]
-    while waiting:
-        each = waiting.pop(0)
-        if isinstance(each, BaseException) and not any(each is other for other in seen):
-            seen.append(each)
-            yield each
-            waiting += [*each.args, getattr(each, "reason", None), each.__cause__, each.__context__]
