@@ -11,6 +11,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from aj.access import new_key
+from aj.clock import now_ms
 from aj.store import Keys, Recovery, connect
 from tests.conftest import Deployment
 from tests.support.jobs import caller, document, run, submit, work_off
@@ -23,8 +24,10 @@ KEYS = f"alice:{ALICE[1]},bob:{BOB[1]}"
 
 def test_the_list_is_newest_first_and_pages_are_stable(deployment: Deployment, client: FlaskClient) -> None:
     """What comes in between two pages stands before the first one, and moves nothing."""
-    ids = [submit(client, n=n) for n in range(5)]
+    ids = sorted(submit(client, n=n) for n in range(5))  # those of one millisecond are in any order
+    submitted_ms = now_ms()
     first = client.get("/jobs?limit=2")
+    wait_until(lambda: now_ms() > submitted_ms, what="the next millisecond")
     submit(client, n=9)
     second = client.get(_next(first))
     third = client.get(_next(second))

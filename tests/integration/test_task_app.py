@@ -12,7 +12,7 @@ import pytest
 from tests.conftest import Deployment
 from tests.support.inside import wait_for_end
 from tests.support.jobs import submit
-from tests.support.processes import Running, clean_env, running_worker
+from tests.support.processes import Running, clean_env, free_port, running_worker
 
 APP = "tests.support.host_web:make_app()"
 
@@ -70,7 +70,8 @@ def start(env: dict[str, str], command: list[str], cwd: Path) -> subprocess.Comp
 @pytest.mark.parametrize("command", [["-m", "aj.worker"], ["-m", "aj.worker.child", "sweep"], ["-m", "aj.local", "up"]])
 def test_a_wrong_app_ends_each_process_with_one_line(deployment: Deployment, command: list[str], folder: Path) -> None:
     """Exit code 2, whoever finds it out first."""
-    done = start({**deployment.env, "AJ_TASK_APP": "tests.support.host_web:make_ap()"}, command, folder)
+    ports = {"AJ_PORT": str(free_port()), "AJ_HOOKSINK_PORT": str(free_port())}
+    done = start({**deployment.env, **ports, "AJ_TASK_APP": "tests.support.host_web:make_ap()"}, command, folder)
     assert done.returncode == 2
     [line] = done.stderr.splitlines()
     assert line.startswith("aj: AJ_TASK_APP is 'tests.support.host_web:make_ap()', which cannot be loaded")
