@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from dataclasses import dataclass
 from http import HTTPStatus
 
 from aj.answers import Asked, document, job_url
-from aj.dashboard.words import MOST_SHOWN
+from aj.dashboard.words import MOST_SHOWN, visible
 from aj.store import Found
+
+# For each type of a parameter a value to begin with.
+SAMPLES = {"integer": 5, "number": 0.5, "string": "text", "boolean": True, "array": [], "object": {}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,15 +35,17 @@ def exchange(asked: Asked, found: Found) -> Exchange:
         command=f"curl -i {_key(asked)}{shlex.quote(_address(asked, found.job.id))}",
         status_line=f"HTTP/1.1 {status.value} {status.phrase.upper()}",
         fields=[*reply.fields.items()],
-        body=reply.body[:MOST_SHOWN].decode("utf-8", "ignore"),
+        body=visible(reply.body[:MOST_SHOWN].decode("utf-8", "ignore")),
         is_cut=len(reply.body) > MOST_SHOWN,
     )
 
 
 def first_command(asked: Asked) -> str:
-    """A submission to begin with."""
+    """A submission of the default task to begin with."""
     url = shlex.quote(_address(asked, "").rstrip("/"))
-    return f"curl -i {_key(asked)}-H 'Content-Type: application/json' -d '{{\"n\": 5}}' {url}"
+    schema = next(each["parameters"] for each in json.loads(asked.api.tasks)["tasks"] if each["default"])
+    body = {name: SAMPLES.get(schema["properties"][name].get("type")) for name in schema.get("required", [])}
+    return f"curl -i {_key(asked)}-H 'Content-Type: application/json' -d {shlex.quote(json.dumps(body))} {url}"
 
 
 def _address(asked: Asked, job_id: str) -> str:

@@ -127,19 +127,15 @@ def result(asked: Asked, job_id: str) -> Response:
 
 
 def deliveries(asked: Asked) -> Response:
-    """Webhooks: those that are owed, or those of recent jobs that ended so."""
+    """Webhooks: those that are owed, or those of recent jobs that ended so. A caller's go by its own jobs."""
     api, looks = asked.api, viewer()
     state, cursor = request.args.get("state", "pending"), request.args.get("cursor", "")
     context: dict[str, Any] = {"state": state, "states": list(CallbackState), "next_url": None, "owed": [], "jobs": []}
-    context["is_cut"] = False
-    if state == CallbackState.PENDING:
+    if state == CallbackState.PENDING and looks.sees_all:
         first = int(cursor) if cursor.isascii() and cursor.isdigit() and len(cursor) < 9 else 0
-        owed, has_more = api.board.owed(first, PER_PAGE, looks.owners)
-        context["is_cut"] = has_more and not looks.sees_all
+        owed, has_more = api.board.owed(first, PER_PAGE)
         context["owed"] = [(each, _shown(each.job) if each.job else None) for each in owed]
-        context["next_url"] = (
-            _query({"state": state, "cursor": first + PER_PAGE}) if has_more and looks.sees_all else None
-        )
+        context["next_url"] = _query({"state": state, "cursor": first + PER_PAGE}) if has_more else None
         ids = [each.job_id for each in owed]
     elif state in list(CallbackState):
         if cursor and not is_job_id(cursor):
@@ -174,8 +170,9 @@ def _page(asked: Asked, template: str, here: str, now_ms: int | None = None, **c
 def _wanted(status: str = "", task: str = "", owner: str = "", beginning: str = "", state: str = "") -> Wanted:
     """What of the viewer's jobs is asked for; an empty word asks for all."""
     owners = viewer().owners
+    statuses = {Status(status)} if status else {each for each in Status if each.is_final or not state}
     return Wanted(
-        statuses=frozenset(Status) if not status else frozenset({Status(status)}),
+        statuses=frozenset(statuses),
         task=task or None,
         owners=(owner,) if owner and owner in owners else owners,
         callbacks=frozenset({CallbackState(state)}) if state else None,

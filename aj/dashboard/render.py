@@ -48,12 +48,19 @@ NO_STORE = {"Cache-Control": "no-store", "Vary": "Cookie"}
 _MOVING = re.compile(rb'(<time [^>]*>)[^<]*|data-now="\d*"')
 
 
+_ACTED_ON = re.compile(r"/jobs/([0-9a-f-]{36})/[a-z]+$")
+
+
 class Page(Answer):
     """A response whose protective fields are ours when it leaves, whatever hooks of the app have done to them."""
 
+    def __init__(self, reply: Reply) -> None:
+        super().__init__(reply)
+        self._caching = {name: reply.fields[name] for name in NO_STORE if name in reply.fields}
+
     def get_wsgi_headers(self, environ: Any) -> Headers:
         headers = super().get_wsgi_headers(environ)
-        headers.update(FIELDS)
+        headers.update({**FIELDS, **self._caching})
         return headers
 
 
@@ -70,8 +77,11 @@ def error_page(status: int, title: str, detail: str, fields: Mapping[str, str], 
     looks = g.get("aj_viewer") if root is None else None
     # What was asked for by a POST is not asked for again.
     again = status == HTTPStatus.SERVICE_UNAVAILABLE and request.method in ("GET", "HEAD")
+    root = base() if root is None else root
+    acted_on = _ACTED_ON.search(request.path) if request.method == "POST" else None
+    job_url = f"{root}/jobs/{acted_on[1]}" if acted_on else None
     context = {"viewer": looks, "here": "", "status": int(status), "heading": title, "detail": detail, "again": again}
-    body = _render("error.html", base() if root is None else root, None, context)
+    body = _render("error.html", root, None, {**context, "job_url": job_url})
     return Page(Reply(status, {"Content-Type": HTML, **NO_STORE, **fields}, body))
 
 
@@ -99,10 +109,11 @@ def base() -> str:
 
 def _render(template: str, root: str, now_ms: int | None, context: Mapping[str, Any]) -> bytes:
     now_ms = clock.now_ms() if now_ms is None else now_ms
+    posted = request.method == "POST"  # whose page cannot be refreshed
     text = (
         _environment()
         .get_template(template)
-        .render(base=root, now_ms=now_ms, field=FIELD, version=__version__, **context)
+        .render(base=root, now_ms=now_ms, field=FIELD, version=__version__, posted=posted, **context)
     )
     return text.encode("utf-8", "replace")  # half a surrogate pair, which JSON may hold, is no character
 

@@ -14,6 +14,8 @@ from aj import clock
 # What is longer is cut for the page; its whole is behind a link or in the API.
 MOST_SHOWN = 16_000
 WIDTH = 76
+# Marks of direction, ends of line and control characters beyond ASCII.
+_UNSEEN = re.compile("[\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
 UNITS = ((60, 1, "s"), (3600, 60, "min"), (172_800, 3600, "h"))
 
 
@@ -68,6 +70,11 @@ def size(bytes_: int) -> str:
     )
 
 
+def visible(json_text: str) -> str:
+    """JSON in which no character turns the direction of what is read, hides, or ends a line: such ones are escaped."""
+    return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", json_text)
+
+
 def parsed(document: bytes | None) -> dict[str, Any]:
     """The members of a JSON object; none where there is none."""
     try:
@@ -80,11 +87,12 @@ def parsed(document: bytes | None) -> dict[str, Any]:
 def readable_json(document: bytes) -> tuple[str, bool]:
     """JSON with line breaks, and whether it was cut. What is long is not read, and stays as it is."""
     if len(document) > MOST_SHOWN:
-        return document[:MOST_SHOWN].decode("utf-8", "ignore"), True
+        return visible(document[:MOST_SHOWN].decode("utf-8", "ignore")), True
     try:
         text = _laid_out(json.loads(document), "")
     except (ValueError, RecursionError):
         text = document.decode("utf-8", "replace")
+    text = visible(text)
     return text[:MOST_SHOWN], len(text) > MOST_SHOWN
 
 

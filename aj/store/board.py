@@ -21,8 +21,6 @@ from aj.store.scripts import Script
 
 MINUTES = 60
 MOST_TOLD = 200
-# Webhooks that are owed of which one page looks at so many, whosever they are.
-MOST_OWED = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,22 +168,15 @@ class Board:
             attempts=attempts_from(log),
         )
 
-    def owed(self, first: int, most: int, owners: tuple[str, ...]) -> tuple[list[Owed], bool]:
-        """Webhooks that are owed, the oldest first, from the entry `first` on, and whether there are more.
-
-        Looks at no more than a page's entries where all are to be seen, and at a bounded number else.
-        """
-        looked_at = most if len(owners) > 1 or owners == ("",) else MOST_OWED
+    def owed(self, first: int, most: int) -> tuple[list[Owed], bool]:
+        """Webhooks that are owed, whosever, the oldest first, from the entry `first` on, and whether there are more."""
         fields = (*SHOWN, *OF_CALLBACK)
         with errors_converted(self._client.breaker), self._client.pipeline(transaction=False) as pipe:
-            pipe.zrange(self._keys.pending, first, first + looked_at, withscores=True)
+            pipe.zrange(self._keys.pending, first, first + most, withscores=True)
             [rows] = pipe.execute()
-            since = {job_id.decode(): int(at_ms) for job_id, at_ms in rows[:looked_at]}
+            since = {job_id.decode(): int(at_ms) for job_id, at_ms in rows[:most]}
             jobs = {job.id: job for job in self._control.shown(list(since), fields, pipe)}
-        sees_all = looked_at == most
-        owed = [Owed(job_id, at_ms, jobs.get(job_id)) for job_id, at_ms in since.items()]
-        mine = [each for each in owed if sees_all or (each.job is not None and each.job.owner in owners)]
-        return mine[:most], len(rows) > looked_at or len(mine) > most
+        return [Owed(job_id, at_ms, jobs.get(job_id)) for job_id, at_ms in since.items()], len(rows) > most
 
     def attempts(self, job_ids: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
         """The attempts to bring the webhook of each job."""

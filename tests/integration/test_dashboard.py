@@ -283,6 +283,7 @@ def test_nothing_of_the_host_changes_the_pages(app: Flask, tmp_path_factory: pyt
     @app.after_request
     def policy(answer: Response) -> Response:
         answer.headers["Content-Security-Policy"] = "default-src *"
+        answer.headers["Cache-Control"] = "public, max-age=600"
         return answer
 
     client = app.test_client()
@@ -290,6 +291,8 @@ def test_nothing_of_the_host_changes_the_pages(app: Flask, tmp_path_factory: pyt
         answer = client.get(f"/api/dashboard{path}")
         assert "the host's" not in answer.text
         assert answer.headers["Content-Security-Policy"] == POLICY
+        assert answer.headers["Cache-Control"] == "no-store"
+    assert client.get("/api/dashboard/static/dashboard.js").headers["Cache-Control"] == "no-cache"
     assert client.get("/").headers["Content-Security-Policy"] == "default-src *"
 
 

@@ -72,6 +72,8 @@ def test_an_action_that_comes_too_late_says_so(acting: Deployment) -> None:
     answer = client.post(action, data=fields)
     assert answer.status_code == 409
     assert "The job has ended already" in answer.text
+    assert f'href="/dashboard/jobs/{job_id}">To the job' in answer.text
+    assert "Refresh" not in answer.text, "what was asked for by a POST cannot be asked for again"
     again = client.post(action.replace("/cancel", "/deliveries"), data=fields)
     assert (again.status_code, again.mimetype) == (409, "text/html")
 
@@ -286,6 +288,23 @@ def test_a_caller_sees_and_stops_its_own_jobs_only(guarded: Deployment) -> None:
     assert client.post(f"/dashboard/jobs/{his}/deliveries", data=fields).status_code == 404
     assert document(caller(guarded, BOB[0]), waiting)["status"] == "queued"
     assert his in signed_in(guarded, BOB[0]).get("/dashboard/deliveries").text
+
+
+def test_a_caller_sees_the_webhooks_that_it_is_owed_whatever_others_are(guarded: Deployment) -> None:
+    """And learns nothing of theirs: neither that there are any nor how many."""
+    alice, bob = caller(guarded, ALICE[0]), caller(guarded, BOB[0])
+    url = "http://127.0.0.1:9/hook"
+    theirs, [mine] = [ended(guarded, bob, url) for _ in range(3)], [ended(guarded, alice, url)]
+    waiting = submit(alice, n=5, callback_url=url)
+    client = signed_in(guarded, ALICE[0])
+    text = shown(client, "/deliveries")
+    assert [each in text for each in (*theirs, mine, waiting)] == [False] * 3 + [True, False]
+    assert client.get("/dashboard/deliveries?cursor=1").status_code == 400
+    assert "No webhook is owed." not in text
+    for _ in range(4):
+        [claimed], _ = outbox_of(guarded).claim(1, 30)
+        outbox_of(guarded).record(claimed, Attempt(CallbackState.DELIVERED, 200, 1))
+    assert "No webhook is owed." in shown(client, "/deliveries")
 
 
 def test_an_operator_sees_all_and_may_act_on_all(guarded: Deployment) -> None:

@@ -90,6 +90,15 @@ def test_what_is_long_is_cut() -> None:
     assert len(text) < MOST_SHOWN
 
 
+def test_nothing_turns_or_hides_what_is_read() -> None:
+    """Marks of direction, line ends and control characters are escaped, and the JSON stays what it is."""
+    hostile = {"a": "\u202eevil\u2066x\u2069\u200f", "b": "\u2028\x9b\x7f\ufeff", "ü": "✓"}
+    text, _ = readable_json(json.dumps(hostile, ensure_ascii=False).encode())
+    assert json.loads(text) == hostile
+    assert all(each == "\n" or each.isprintable() for each in text)
+    assert "ü" in text
+
+
 def test_a_query_is_never_shown() -> None:
     """It may hold a secret."""
     assert without_query("https://a.example/hook?token=x#y") == "https://a.example/hook?…"

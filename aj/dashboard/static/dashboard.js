@@ -69,6 +69,9 @@
   const news = (page) => [...page.querySelectorAll("[data-say]")].map((each) => each.dataset.say).join(" ");
 
   function show(page) {
+    if (!page.getElementById("main")) throw new Error("not a page of ours");
+    // Somebody else has signed in meanwhile: the head of the page is theirs too.
+    if (page.body.dataset.viewer !== document.body.dataset.viewer) return location.reload();
     const before = news(document);
     aheadMs = aheadOf(page);
     document.title = page.title;
@@ -116,7 +119,7 @@
   if (!button && isAway) setTimeout(() => location.reload(), AGAIN_MS);
   if (!button || document.querySelector("[data-still]")) return;
   button.hidden = false;
-  refresh.hidden = true;
+  if (refresh) refresh.hidden = true;
   button.addEventListener("click", () => {
     become(state === "paused" ? "live" : "paused");
     look();
