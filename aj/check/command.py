@@ -45,6 +45,7 @@ MOST_S = 86_400
 @click.option("--timeout", default=10.0, show_default=True, help="Seconds for one exchange in all.")
 @click.option("--job-timeout", default=60.0, show_default=True, help="Seconds for a job or a webhook to come.")
 @click.option("--brief", is_flag=True, help="Show no exchanges of what holds.")
+@click.option("--no-color", envvar="NO_COLOR", hidden=True)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.pass_context
 def check(context: click.Context, /, url: str, **given: Any) -> None:
@@ -53,6 +54,8 @@ def check(context: click.Context, /, url: str, **given: Any) -> None:
     It submits up to eighty jobs there. The exit code is 0 where all holds that could be played, 1 where something is
     broken, 2 for a wrong option or profile, 3 where it could not be played.
     """
+    if given["no_color"]:
+        context.color = False
     try:
         options = _options(url, given)
     except (CheckError, SettingsError) as error:

@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 
 from aj.check.exchange import Answer, Exchange, Request
 from aj.clock import monotonic_s
+from aj.interim import FinalResponse
 from aj.version import __version__
 
 MAX_ANSWER_BYTES = 2 * 1024 * 1024
@@ -126,7 +127,7 @@ def _bytes_of(request: Request) -> bytes:
 
 def _read(method: str, connection: socket.socket, deadline: Deadline) -> Answer:
     incoming = _Incoming(connection, deadline)
-    with HTTPResponse(_Source(incoming), method=method) as response:  # type: ignore[arg-type]
+    with FinalResponse(_Source(incoming), method=method) as response:  # type: ignore[arg-type]
         response.begin()
         body, rest = bytearray(), b""
         if method == "HEAD" or response.status in (204, 304):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -80,7 +81,9 @@ def cancel(api: Api, named: str) -> int:
 @click.command("list")
 @click.option("--status", type=click.Choice(["queued", "running", "succeeded", "failed"]), help="Only such jobs.")
 @click.option("--task", shell_complete=task_names, help="Only jobs of this task.")
-@click.option("--limit", type=click.IntRange(1), default=USUAL_MOST, show_default=True, help="How many at most.")
+@click.option(
+    "--limit", type=click.IntRange(1, sys.maxsize), default=USUAL_MOST, show_default=True, help="How many at most."
+)
 @click.option("--all", "all_of_them", is_flag=True, help="All there are.")
 @with_api
 def list_jobs(api: Api, status: str | None, task: str | None, limit: int, all_of_them: bool) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import signal
 import sys
 import traceback
@@ -38,6 +39,8 @@ COMMANDS = {
         "Print what makes a shell complete commands, options, tasks and jobs.",
     ),
 }
+# What a disk says to what click writes by itself.
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 
 
 class LazyGroup(click.Group):
@@ -81,8 +84,7 @@ def run(arguments: Sequence[str] | None) -> int:
         signal.signal(signal.SIGINT, signal.default_int_handler)  # from here on somebody tells of it
     terminal.take_any_text()
     try:
-        code = aj.main(None if arguments is None else list(arguments), prog_name="aj", standalone_mode=False)
-        return int(code or 0)
+        return _called(arguments)
     except click.UsageError as error:
         message, where = error.format_message(), error.ctx.command_path if error.ctx else "aj"
         is_help = "\n" in message  # a group that was called without a command
@@ -101,3 +103,19 @@ def run(arguments: Sequence[str] | None) -> int:
     except Exception:
         traceback.print_exc(file=sys.stderr)
         return Exit.CRASHED
+
+
+def _called(arguments: Sequence[str] | None) -> int:
+    """Raises: what the command raises; Unwritten: what click writes by itself, such as help, cannot be written."""
+    try:
+        code = aj.main(None if arguments is None else list(arguments), prog_name="aj", standalone_mode=False)
+        return int(code or 0)
+    except SystemExit as end:  # so click ends completion; and, with 1, whatever nobody reads any more
+        if not end.code:
+            return Exit.DONE
+        raise terminal.Unwritten("nobody reads it", reader_has_gone=True) from None
+    except OSError as error:
+        if error.errno not in NO_ROOM:
+            raise
+        terminal.let_go(sys.stdout)
+        raise terminal.Unwritten(error.strerror or "unknown", reader_has_gone=False) from None

@@ -70,7 +70,7 @@ class Screen:
         try:
             self.write(text)
         except (OSError, ValueError):
-            _let_go(self.stream)
+            let_go(self.stream)
 
 
 def output() -> Screen:
@@ -83,10 +83,12 @@ def talk_to() -> Screen:
 
 def say(*lines: str) -> None:
     """Writes data. Raises: Unwritten: it cannot be written."""
+    if sys.stdout is None:
+        raise Unwritten("it is closed", reader_has_gone=False)
     try:
         output().write("".join(f"{line}\n" for line in lines))
     except OSError as error:
-        _let_go(sys.stdout)
+        let_go(sys.stdout)
         raise Unwritten(error.strerror or "unknown", isinstance(error, BrokenPipeError)) from None
 
 
@@ -108,7 +110,7 @@ def take_any_text() -> None:
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
 
 
-def _let_go(stream: TextIO | None) -> None:
+def let_go(stream: TextIO | None) -> None:
     """Sends a stream nowhere, with what waits in its buffer, which would fail again at the end of the process."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
         descriptor = stream.fileno()  # type: ignore[union-attr]

@@ -12,7 +12,7 @@ from uuid import uuid4
 import requests
 
 from aj.client.address import Base
-from aj.client.call import Call
+from aj.client.call import Answer, Call
 from aj.client.errors import ClientError, NotUnderstood, Unreachable
 from aj.client.exchange import Exchange
 from aj.client.job import Job, job_document
@@ -21,6 +21,9 @@ from aj.client.transport import Transport, checked, json_list, json_object
 
 _KEY = re.compile(r"[\x21-\x7e]{1,255}")
 _API_KEY = re.compile(r"[\x21-\x7e]{1,4096}")
+
+# Pages of a rare kind may be empty, each of a thousand jobs; but not without end.
+EMPTY_PAGES_MOST = 1000
 
 
 class Client:
@@ -99,12 +102,8 @@ class Client:
             text += " to submit the same again"
             raise Unreachable(text, trouble.last, key, retryable=trouble.retryable) from trouble
         document = json_object(checked(answer))
-        named = answer.fields.get("Location") or document.get("job_id")
-        if not isinstance(named, str):
-            raise NotUnderstood(answer.status, {}, "the answer does not say where the job is")
-        url = (
-            self._transport.location(answer, named) if "Location" in answer.fields else self._transport.base.job(named)
-        )
+        location = answer.fields.get("Location")
+        url = self._transport.location(answer, location) if location else self._named(answer, document)
         job = Job(self._transport, url)
         job.take(answer)
         return job
@@ -114,7 +113,7 @@ class Client:
 
         Raises: ClientError: it is no address, or one at another origin.
         """
-        return Job(self._transport, self._transport.base.job(url))
+        return Job(self._transport, self._transport.base.job(url), named="" if "/" in url else url)
 
     def jobs(self, *, status: str | None = None, task: str | None = None) -> Iterator[Job]:
         """The jobs of this caller, newest first; pages are fetched as they are needed.
@@ -124,15 +123,28 @@ class Client:
         query = urlencode({name: value for name, value in (("status", status), ("task", task)) if value is not None})
         url: str | None = self._transport.base.of("/jobs") + (f"?{query}" if query else "")
         seen: set[str] = set()
+        without = 0
         while url is not None and url not in seen:
             seen.add(url)
             answer = checked(self._transport.send(Call("GET", url)))
-            for document in json_list(answer, "jobs"):
-                named = job_document(answer, document).get("job_id")
-                if not isinstance(named, str):
-                    raise NotUnderstood(answer.status, {}, "a job without an id")
-                yield Job(self._transport, self._transport.base.job(named), document)
+            documents = json_list(answer, "jobs")
+            without = 0 if documents else without + 1
+            if without > EMPTY_PAGES_MOST:
+                raise NotUnderstood(answer.status, {}, f"{without} pages without a job, and still a next one")
+            for document in documents:
+                url_of_job = self._named(answer, job_document(answer, document))
+                yield Job(self._transport, url_of_job, document)
             url = None if answer.next_url is None else self._transport.location(answer, answer.next_url)
+
+    def _named(self, answer: Answer, document: Mapping[str, Any]) -> str:
+        """The address of a job by the id that an answer has for it. Raises: NotUnderstood: it is none."""
+        named = document.get("job_id")
+        try:
+            if isinstance(named, str):
+                return self._transport.base.job(named)
+        except ClientError:
+            pass
+        raise NotUnderstood(answer.status, {}, f"the id of the job is {named!r:.80}, which leads nowhere")
 
     def tasks(self) -> list[dict[str, Any]]:
         """What can be submitted: the tasks, as `GET /tasks` has them."""

@@ -17,6 +17,7 @@ import requests
 import requests.adapters
 
 from aj.client.call import Answer
+from aj.interim import FinalResponse
 
 # So many are kept for the next request; urllib3 warns of each one more, and a job that is waited for takes one.
 CONNECTIONS = 256
@@ -86,6 +87,8 @@ class Attempt:
 
 class _Noted:
     """Laid over a connection of urllib3: tells the attempt of this thread about it, before it is used."""
+
+    response_class = FinalResponse
 
     def connect(self) -> None:
         _note(self)

@@ -33,10 +33,13 @@ class Job:
     Every method that asks may raise ApiError, JobUnknown (404), JobGone (410) and Unreachable.
     """
 
-    def __init__(self, transport: Transport, url: str, document: dict[str, Any] | None = None) -> None:
-        """Not for users: `Client.submit`, `Client.job` and `Client.jobs` make jobs."""
+    def __init__(
+        self, transport: Transport, url: str, document: dict[str, Any] | None = None, *, named: str = ""
+    ) -> None:
+        """Not for users: `Client.submit`, `Client.job` and `Client.jobs` make jobs. `named` is the id asked for."""
         self.url, self.document = url, document or {}
         self.retry_after_s: int | None = None
+        self._named = named
         self._transport, self._etag, self._due_at_s = transport, "", 0.0
 
     def __repr__(self) -> str:
@@ -145,7 +148,8 @@ class Job:
         if answer.status != 304 or not self.document:
             document = job_document(answer, json_object(checked(answer, of_job=True)))
             status = document["status"]
-            if "job_id" in seen and document.get("job_id") != seen["job_id"]:
+            known = seen.get("job_id", self._named)
+            if known and document.get("job_id", known) != known:
                 raise NotUnderstood(answer.status, {}, "the answer is about another job")
             if answer.call.method == "GET" and status in FINAL and not _has_outcome(document):
                 raise NotUnderstood(answer.status, {}, f"the job {status}, and the answer does not say how")

@@ -81,6 +81,8 @@ def checked(answer: Answer, *, of_job: bool = False) -> Answer:
 def api_error(answer: Answer, *, of_job: bool = False) -> ApiError:
     """What an answer that says no means."""
     status = answer.status
+    if status == HTTPStatus.NOT_MODIFIED:
+        return NotUnderstood(status, {}, "nothing has changed, though there was nothing to compare with")
     if status < 400:
         to = answer.fields.get("Location", "nowhere")[:200]
         return NotUnderstood(status, {}, f"a redirect to {to!r}, which is not followed")
@@ -109,8 +111,18 @@ def json_list(answer: Answer, name: str) -> list[Any]:
     return found
 
 
+def _refused(word: str) -> float:
+    raise ValueError(f"{word} is no JSON")
+
+
+def _finite(text: str) -> float:
+    """A number as it is; what overflows would be written again as a word that is no JSON."""
+    number = float(text)
+    return number if math.isfinite(number) else _refused(text)
+
+
 def _parsed(answer: Answer) -> Any:
     try:
-        return json.loads(answer.body)
+        return json.loads(answer.body, parse_constant=_refused, parse_float=_finite)
     except (ValueError, RecursionError):
         return None

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import http.client
 import logging
 import socket
 from collections.abc import Mapping
@@ -28,6 +27,7 @@ from aj.egress.deadline import Deadline
 from aj.egress.url import DEFAULT_PORTS, Target
 from aj.egress.wire import Wire
 from aj.errors import DeliveryFailed, causes
+from aj.interim import FinalResponse
 
 BODY_MOST_BYTES = 65_536
 
@@ -44,24 +44,10 @@ for _name in ("urllib3.connection", "urllib3.connectionpool", "urllib3.response"
     logging.getLogger(_name).addFilter(_is_not_of_an_exchange)
 
 
-class _Answer(http.client.HTTPResponse):
-    """Passes over every interim answer before the final one, where http.client passes over 100 only.
-
-    101 stays: nothing final comes after it, but another protocol, which we have not asked for.
-
-    Source: RFC 9110, section 15.2. `_read_status` is not in the promises of http.client; a test holds that it is used.
-    """
-
-    def _read_status(self) -> tuple[str, int, str]:
-        version, status, reason = super()._read_status()  # type: ignore[misc]
-        is_interim = HTTPStatus.SWITCHING_PROTOCOLS < status < HTTPStatus.OK
-        return version, HTTPStatus.CONTINUE if is_interim else status, reason
-
-
 class _Connection(urllib3.connection.HTTPConnection):
     """HTTP over a wire that is connected already, and speaks TLS already where it must. It is opened once."""
 
-    response_class = _Answer
+    response_class = FinalResponse
 
     def __init__(self, *args: Any, wire: Wire, default_port: int, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

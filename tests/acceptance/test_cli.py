@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import signal
 import socket
 import subprocess
@@ -16,7 +17,7 @@ import pytest
 from aj.access import new_key
 from aj.local.embedded import ServerProcess
 from tests.support.command_line import AJ, LONG_S, CommandLine
-from tests.support.processes import free_port, running, running_api
+from tests.support.processes import ROOT, clean_env, free_port, running, running_api
 from tests.support.receiver import Receiver
 from tests.support.waiting import wait_until
 
@@ -327,3 +328,22 @@ def _completed(aj: CommandLine, words: str) -> list[str]:
     done = aj(_AJ_COMPLETE="bash_complete", COMP_WORDS=words, COMP_CWORD=str(len(words.split()) - 1))
     assert (done.code, done.err) == (0, "")
     return [each.partition(",")[2] for each in done.out.splitlines()]
+
+
+@pytest.mark.parametrize("words", ["status --help", "check --help", "check {url} --level basic --brief"])
+def test_what_cannot_be_written_has_an_exit_code_for_every_command(aj: CommandLine, words: str) -> None:
+    """Also what is not data, such as help, and the report of the checker: 141 and 74, and no verdict of theirs."""
+    command = " ".join([*map(shlex.quote, AJ), words.format(url=aj.env["AJ_URL"])])
+    for after, code in (("| true", 141), ("> /dev/full", 74)):
+        script = f"{command} {after}; echo ${{PIPESTATUS[0]}}"
+        done = subprocess.run(
+            ["bash", "-c", script], env=clean_env(aj.env), cwd=ROOT, capture_output=True, text=True, check=False
+        )
+        assert done.stdout.split() == [str(code)], done.stderr
+        assert "Traceback" not in done.stderr
+
+
+def test_a_secret_that_nobody_can_be_shown_is_no_success(aj: CommandLine) -> None:
+    """Standard output is closed."""
+    script = " ".join([*map(shlex.quote, AJ), "secret", "new", ">&-"])
+    assert subprocess.run(["sh", "-c", script], env=clean_env(aj.env), cwd=ROOT, check=False).returncode == 74

@@ -15,7 +15,7 @@ STOREYS = (
         "words",
         (
             *("errors", "clock", "version", "signature", "settings", "schedule", "pace", "rate", "job", "headers"),
-            *("body", "access", "logs", "extras"),
+            *("body", "access", "logs", "interim", "extras"),
         ),
     ),
     ("rooms", ("store", "egress", "registry", "progress", "tasks", "processes", "waiting", "webhook")),
@@ -111,7 +111,7 @@ def test_the_checker_needs_nothing_that_a_server_needs() -> None:
     for name, module in modules().items():
         if name.startswith("aj.check"):
             ours = {other.name for other in _ours(module) if not other.name.startswith("aj.check")}
-            assert ours <= {"aj.errors", "aj.clock", "aj.signature", "aj.version"}, name
+            assert ours <= {"aj.errors", "aj.clock", "aj.interim", "aj.signature", "aj.version"}, name
             others = {each.split(".")[0] for each in module.imports} - set(sys.stdlib_module_names)
             assert others <= {"aj", "click"}, name
 
@@ -131,7 +131,7 @@ def test_the_client_knows_only_words_and_requests() -> None:
     """It works against any server that keeps the contract, where nothing of a server is installed."""
     of_client = {name: each for name, each in modules().items() if name.startswith("aj.client")}
     ours = {_room(other.name) for each in of_client.values() for other in _ours(each) if _room(other.name)}
-    assert ours <= {"client", "errors", "clock", "signature", "version"}
+    assert ours <= {"client", "errors", "clock", "interim", "signature", "version"}
     libraries = {each.split(".")[0] for module in of_client.values() for each in module.imports}
     assert libraries - sys.stdlib_module_names == {"aj", "requests"}
 

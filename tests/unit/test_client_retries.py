@@ -141,7 +141,7 @@ def test_an_acceptance_without_location_is_found_by_its_id() -> None:
     with scripted(answer(202, QUEUED), answer(202, {"status": "queued"})) as server:
         client = Client(server.url)
         assert client.submit(n=5).url == f"{server.url}/jobs/{ID}"
-        with pytest.raises(NotUnderstood, match="where the job is"):
+        with pytest.raises(NotUnderstood, match="leads nowhere"):
             client.submit(n=5)
 
 
@@ -188,3 +188,38 @@ def test_members_with_names_that_are_taken_go_by_the_mapping() -> None:
         "body": 3,
         "task": "t",
     }
+
+
+@pytest.mark.parametrize("named", ["..", "http://evil.example/x", "\x1b", "", 7, None])
+def test_an_acceptance_that_does_not_say_where_the_job_is_is_not_understood(named: object) -> None:
+    """It may have been accepted: that is no mistake of the caller's. Neither is such an id in a list."""
+    accepted = answer(202, {"job_id": named, "status": "queued"}, Location="")
+    with scripted(accepted, answer(200, {"jobs": [{"job_id": named, "status": "queued"}]})) as server:
+        with pytest.raises(NotUnderstood, match="leads nowhere"):
+            Client(server.url).submit(n=5)
+        with pytest.raises(NotUnderstood, match="leads nowhere"):
+            list(Client(server.url).jobs())
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999"])
+def test_a_number_that_is_none_in_json_is_not_understood(number: str) -> None:
+    """Whoever writes it again would write what nobody can read."""
+    body = f'{{"job_id": "{ID}", "status": "succeeded", "result": {number}}}'.encode()
+    with scripted(answer(200, body)) as server, pytest.raises(NotUnderstood):
+        Client(server.url).job(ID).refresh()
+
+
+def test_the_document_of_another_job_is_not_taken() -> None:
+    """Where the job was asked for by its id, also at the first look."""
+    other = {**DONE, "job_id": "01a22875-8ab0-7b86-a00f-efef3fad16f0"}
+    with scripted(answer(200, other)) as server, pytest.raises(NotUnderstood, match="another job"):
+        Client(server.url).job(ID).result()
+
+
+def test_a_list_of_empty_pages_comes_to_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even where each names another next one."""
+    monkeypatch.setattr("aj.client.api.EMPTY_PAGES_MOST", 3)
+    pages = [answer(200, {"jobs": []}, Link=f"</jobs?cursor={at}>; rel=next") for at in range(9)]
+    with scripted(*pages) as server, pytest.raises(NotUnderstood, match="without a job"):
+        list(Client(server.url).jobs())
+    assert len(server.asked) == 4
