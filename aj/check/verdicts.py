@@ -5,6 +5,9 @@ from __future__ import annotations
 from aj.check.exchange import Exchange
 from aj.errors import AjError
 
+# What an API may answer to any submission: too many of them, and no room or no store.
+BUSY = (429, 503)
+
 
 class Broken(AjError):
     """The point does not hold; the exchanges show it."""
@@ -24,7 +27,9 @@ def expect(claim: object, why: str, *exchanges: Exchange) -> None:
         raise Broken(why, *exchanges)
 
 
-def expect_status(exchange: Exchange, *wanted: int, when: str = "") -> None:
-    """Raises: Broken: the answer has none of these statuses."""
+def expect_status(exchange: Exchange, *wanted: int, when: str = "", may_be_busy: bool = True) -> None:
+    """Raises: Broken: the answer has none of these statuses. Skip: it says that there is no room now, which it may."""
+    if may_be_busy and exchange.status in BUSY and exchange.status not in wanted:
+        raise Skip(f"the API had no room: {exchange.told()}")
     words = " or ".join(map(str, wanted))
     expect(exchange.status in wanted, f"{when}{': ' if when else ''}{exchange.told()} instead of {words}", exchange)

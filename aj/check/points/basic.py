@@ -21,7 +21,7 @@ _DELAY = re.compile("[1-9][0-9]{0,8}")
 def accepted(scene: Scene) -> Played:
     """A submission is accepted at once, without a redirect."""
     exchange = scene.first_submission
-    expect_status(exchange, *scene.profile.submit.accepted)
+    expect_status(exchange, *scene.profile.submit.accepted, may_be_busy=False)
     return exchange
 
 

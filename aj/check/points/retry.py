@@ -134,12 +134,14 @@ def key_outlives_the_job(scene: Scene) -> Played:
 @point(Level.SAFE_RETRY, "docs/contract.md §2", "idempotency")
 def refusal_spends_no_key(scene: Scene) -> Played:
     """A submission that was refused does not use its key up."""
-    key = _key(scene)
-    refused = scene.send(b"{", key)
-    if refused.status < 400:
-        raise Skip("a body that is not JSON was not refused; see not-json")
-    accepted = scene.send(scene.body(), key)
-    expect_status(accepted, *scene.profile.submit.accepted, when="the key after a refusal")
+    scene.submit()
+    for wrong in (b"{", b"[]"):  # one that cannot be read, and one that can
+        key = _key(scene)
+        refused = scene.send(wrong, key)
+        if refused.status < 400:
+            raise Skip("a body that is no JSON object was not refused; see not-json and not-an-object")
+        accepted = scene.send(scene.body(), key)
+        expect_status(accepted, *scene.profile.submit.accepted, when=f"the key after {wrong.decode()} was refused")
     return refused, accepted
 
 
