@@ -87,7 +87,8 @@ class JobsBlueprint(Blueprint):
         for method, path, ending, view in dashboard.ROUTES if api.settings.dashboard != "off" else ():
             # These are for people, and no part of the API that OpenAPI tells of.
             place, endpoint = f"/{dashboard.ROOT}{path}", f"{dashboard.ROOT}{ending}"
-            state.add_url_rule(place, endpoint, partial(_page, view), methods=[method], **SLASHES)
+            lenient = {**SLASHES, "strict_slashes": False}  # people type addresses
+            state.add_url_rule(place, endpoint, partial(_page, view), methods=[method], **lenient)
         prefix = (state.url_prefix or "").rstrip("/")
         if "<" in prefix:
             raise SettingsError(f"the blueprint cannot be registered below {prefix!r}, which has a variable part")

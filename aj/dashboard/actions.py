@@ -47,6 +47,7 @@ def sign_in(asked: Asked) -> Response:
         return sign_in_form(asked, was_wrong=True)
     token = guard.new_token()
     asked.api.sessions.begin(token, key)
+    asked.api.sessions.end(guard.viewer().token)  # nobody goes on with what the browser shows no more
     answer = render.see_other(render.base() + _next())
     guard.tell_token(answer, token)
     return answer

@@ -15,6 +15,7 @@ from urllib.parse import urlencode, urlsplit
 
 from flask import Response, g, request
 from werkzeug.exceptions import Forbidden
+from werkzeug.urls import iri_to_uri
 
 from aj.access import known_key
 from aj.answers import Api, Asked
@@ -82,7 +83,8 @@ def enter(api: Api) -> Response | None:
     if request.method == "POST":
         _refuse_forged(g.aj_viewer)
     if settings.api_keys and not name and endpoint not in SIGN_IN:
-        page = request.path.partition(f"/{ROOT}")[2] if request.method == "GET" else ""
+        here = iri_to_uri(request.script_root + request.path)
+        page = here.removeprefix(base()) if request.method == "GET" else ""
         return see_other(f"{base()}/sign-in" + ("?" + urlencode({"next": page}) if page else ""))
     return None
 
@@ -127,6 +129,14 @@ def _viewer(settings: Settings, name: str, token: str) -> Viewer:
     return Viewer(name, owners, may_act, token or new_token(), not token, bool(name))
 
 
+def _host_of(origin: str) -> str:
+    """Empty where an origin is none."""
+    try:
+        return urlsplit(origin).netloc
+    except ValueError:
+        return ""
+
+
 def _refuse_forged(asking: Viewer) -> None:
     """Raises: Forbidden. Source: Fetch Metadata Request Headers section 2.3; RFC 6454 section 7."""
     request.max_content_length = MOST_FORM_BYTES
@@ -134,7 +144,7 @@ def _refuse_forged(asking: Viewer) -> None:
     if site is not None and site != "same-origin":
         raise Forbidden("Another site asked for this; nothing was done.")
     # Without encryption most browsers do not say from which site, and their Origin has to do.
-    if site is None and origin is not None and urlsplit(origin).netloc != request.host:
+    if site is None and origin is not None and _host_of(origin) != request.host:
         raise Forbidden("A page of another host asked for this; nothing was done.")
     if not hmac.compare_digest(request.form.get(FIELD, "").encode(), asking.proof.encode()):
         raise Forbidden("The page that asked for this is too old, or its cookie is gone; open it again.")

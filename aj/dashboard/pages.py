@@ -82,7 +82,7 @@ def jobs(asked: Asked) -> Response:
         is_first=cursor is None,
         first_url=_query(kept),
         next_url=_query({**kept, "cursor": found.next_id}) if found.next_id else None,
-        command=None if kept or found.jobs else first_command(asked),
+        command=None if kept or cursor or found.jobs else first_command(asked),
     )
 
 
@@ -101,6 +101,7 @@ def job(asked: Asked, job_id: str) -> Response:
         now_ms,
         job=_shown(shown),
         details=details,
+        worker=details.worker if viewer().sees_all else None,  # its host and process are not a caller's
         events=timeline(shown, details, now_ms, due_ms),
         exchange=exchange(asked, found),
         position=found.outlook.position if not shown.status.is_final else None,

@@ -80,6 +80,8 @@ def error_page(status: int, title: str, detail: str, fields: Mapping[str, str], 
     root = base() if root is None else root
     acted_on = _ACTED_ON.search(request.path) if request.method == "POST" else None
     job_url = f"{root}/jobs/{acted_on[1]}" if acted_on else None
+    rest = detail.removeprefix(title).lstrip("; ")  # what the heading has said is not said again
+    detail = rest[:1].upper() + rest[1:]
     context = {"viewer": looks, "here": "", "status": int(status), "heading": title, "detail": detail, "again": again}
     body = _render("error.html", root, None, {**context, "job_url": job_url})
     return Page(Reply(status, {"Content-Type": HTML, **NO_STORE, **fields}, body))
@@ -123,6 +125,7 @@ def _environment() -> Environment:
     made = Environment(
         loader=PackageLoader("aj.dashboard"),
         autoescape=True,
+        finalize=words.honest,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from aj import clock
-from aj.dashboard.words import took
+from aj.dashboard.words import parsed, took
 from aj.job import Job, Status
 from aj.store import Details
 
@@ -87,5 +86,5 @@ def tried(log: Sequence[dict[str, Any]]) -> list[Tried]:
 
 
 def _why(job: Job, ran: str) -> str:
-    error = json.loads(job.outcome or b"{}")
+    error = parsed(job.outcome)
     return ", ".join(filter(None, (str(error.get("type", "")), ran)))

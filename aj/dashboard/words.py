@@ -14,7 +14,11 @@ from aj import clock
 # What is longer is cut for the page; its whole is behind a link or in the API.
 MOST_SHOWN = 16_000
 WIDTH = 76
-# Marks of direction, ends of line and control characters beyond ASCII.
+# Control characters but the ends of a line and the tab, and marks that turn the direction of what is read.
+_TURNING = re.compile(
+    "[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]"
+)
+# Those beyond ASCII, and what is not seen or ends a line too.
 _UNSEEN = re.compile("[\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
 UNITS = ((60, 1, "s"), (3600, 60, "min"), (172_800, 3600, "h"))
 
@@ -72,7 +76,19 @@ def size(bytes_: int) -> str:
 
 def visible(json_text: str) -> str:
     """JSON in which no character turns the direction of what is read, hides, or ends a line: such ones are escaped."""
-    return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", json_text)
+    return _UNSEEN.sub(_escaped, json_text)
+
+
+def honest(shown: Any) -> Any:
+    """Text of anybody as it may stand on a page, where it must not turn around what is read; other values as they are.
+
+    Source: Unicode Technical Report 36, section 2.5 (bidirectional text spoofing).
+    """
+    return _TURNING.sub(_escaped, shown) if type(shown) is str else shown
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return f"\\u{ord(found[0]):04x}"
 
 
 def parsed(document: bytes | None) -> dict[str, Any]:

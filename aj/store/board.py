@@ -16,6 +16,7 @@ from aj.store.client import Client, errors_converted
 from aj.store.control import OF_CALLBACK, SHOWN, Control
 from aj.store.desk import decompressed
 from aj.store.keys import Keys
+from aj.store.replies import replies_of, text, whole
 from aj.store.rq_classes import NO_ARGUMENTS, Job, Queue
 from aj.store.scripts import Script
 
@@ -157,12 +158,15 @@ class Board:
             pipe.hmget(Job.key_for(job_id), ["data", "worker_name"])
             pipe.hmget(self._keys.job(job_id), ["queue", "queued_ms", "stop"])
             pipe.hmget(self._keys.delivery(job_id), ["url", "log"])
-            (data, worker), (queue, queued_ms, stop), (url, log) = pipe.execute()
+            rows = replies_of(pipe)
+        data, worker = rows[0] or (None, None)
+        queue, queued_ms, stop = rows[1] or (None, None, None)
+        url, log = rows[2] or (None, None)
         return Details(
             params=None if data is None else params_from(data),
-            worker=_text(worker) or None,
-            queue=_text(queue) or None,
-            queued_ms=None if queued_ms is None else int(queued_ms),
+            worker=text(worker) or None,
+            queue=text(queue) or None,
+            queued_ms=whole(queued_ms),
             asked_to_stop=stop is not None,
             has_webhook=url is not None,
             attempts=attempts_from(log),
@@ -174,7 +178,7 @@ class Board:
         with errors_converted(self._client.breaker), self._client.pipeline(transaction=False) as pipe:
             pipe.zrange(self._keys.pending, first, first + most, withscores=True)
             [rows] = pipe.execute()
-            since = {job_id.decode(): int(at_ms) for job_id, at_ms in rows[:most]}
+            since = {text(job_id): whole(at_ms) or 0 for job_id, at_ms in rows[:most]}
             jobs = {job.id: job for job in self._control.shown(list(since), fields, pipe)}
         return [Owed(job_id, at_ms, jobs.get(job_id)) for job_id, at_ms in since.items()], len(rows) > most
 
@@ -183,35 +187,39 @@ class Board:
         with errors_converted(self._client.breaker), self._client.pipeline(transaction=False) as pipe:
             for job_id in job_ids:
                 pipe.hget(self._keys.delivery(job_id), "log")
-            logs = pipe.execute()
+            logs = replies_of(pipe)
         return {job_id: attempts_from(log) for job_id, log in zip(job_ids, logs, strict=True)}
 
 
 def params_from(data: bytes) -> bytes | None:
     """The parameters in RQ's payload of a job as JSON; None where it has none any more, or cannot be read."""
     try:
-        text = decompressed(data).decode()
-        return None if text == NO_ARGUMENTS else json.dumps(json.loads(text)[3], ensure_ascii=False).encode()
+        payload = decompressed(data).decode()
+        return None if payload == NO_ARGUMENTS else json.dumps(json.loads(payload)[3], ensure_ascii=False).encode()
     except Exception:
         return None
 
 
 def attempts_from(log: bytes | None) -> list[dict[str, Any]]:
-    return [each for each in json.loads(b"[%s]" % (log or b"")) if isinstance(each, dict)]
+    """The attempts of which a log tells; none where it cannot be read."""
+    try:
+        told = json.loads(b"[%s]" % (log or b""))
+    except (ValueError, RecursionError):
+        return []
+    return [each for each in told if isinstance(each, dict)]
 
 
 def _running(row: Sequence[Any]) -> Running:
     job_id, worker, task, started_ms, attempt, progress, _owner = row
-    return Running(_text(job_id), _text(worker) or None, _text(task), int(started_ms or 0), int(attempt or 0), progress)
+    times = (whole(started_ms) or 0, whole(attempt) or 0)
+    return Running(text(job_id), text(worker) or None, text(task), *times, progress)
 
 
 def _worker(row: Sequence[Any], at_work: dict[str | None, Running]) -> WorkerSeen:
     key, host, pid, birth, seen, state, succeeded, failed = row
-    name = _text(key).rpartition(":")[2]
-    times = (_ms(birth), _ms(seen))
-    return WorkerSeen(
-        name, _text(host), _text(pid), *times, _text(state), int(succeeded or 0), int(failed or 0), at_work.get(name)
-    )
+    name = text(key).rpartition(":")[2]
+    times, counts = (_ms(birth), _ms(seen)), (whole(succeeded) or 0, whole(failed) or 0)
+    return WorkerSeen(name, text(host), text(pid), *times, text(state), *counts, at_work.get(name))
 
 
 def _minutes(now_ms: int, hour: Sequence[bytes], last_hour: Sequence[bytes]) -> list[Minute]:
@@ -219,19 +227,15 @@ def _minutes(now_ms: int, hour: Sequence[bytes], last_hour: Sequence[bytes]) -> 
     counts = {}
     for pairs, first in ((last_hour, now // 60 * 60 - 60), (hour, now // 60 * 60)):
         for field, count in zip(pairs[::2], pairs[1::2], strict=True):
-            counts[first + int(field[1:]), field[:1]] = int(count)
+            counts[first + (whole(field[1:]) or 0), field[:1]] = whole(count) or 0
     return [
         Minute(minute * 60_000, counts.get((minute, b"s"), 0), counts.get((minute, b"f"), 0))
         for minute in range(now - MINUTES + 1, now + 1)
     ]
 
 
-def _text(word: bytes | None) -> str:
-    return (word or b"").decode("utf-8", "replace")
-
-
 def _ms(time: bytes | None) -> int | None:
     try:
-        return int(utcparse(_text(time)).timestamp() * 1000) if time else None
+        return int(utcparse(text(time)).timestamp() * 1000) if time else None
     except ValueError:
         return None

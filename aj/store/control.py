@@ -11,10 +11,11 @@ from aj.job import CallbackState, Status, is_job_id
 from aj.job import Job as OurJob
 from aj.store.client import Client, commands_of, errors_converted
 from aj.store.desk import Claim
-from aj.store.found import job_from
+from aj.store.found import readable_from
 from aj.store.jobs import End, Webhook, end_of_job
 from aj.store.keys import Keys
 from aj.store.ledger import note_cancelled
+from aj.store.replies import replies_of
 from aj.store.rq_classes import Job, Queue, readable_job
 from aj.store.scripts import Script
 
@@ -129,18 +130,18 @@ class Control:
         for name in names:
             pipe.zrevrangebylex(name, newest, f"[{beginning}" if beginning else "-", 0, most)
         found: list[list[bytes]] = pipe.execute()
-        return sorted((each.decode() for some in found for each in some), reverse=True)[:most]
+        return sorted((each.decode("utf-8", "replace") for some in found for each in some), reverse=True)[:most]
 
     def shown(self, ids: list[str], fields: tuple[str, ...], pipe: Any) -> list[OurJob]:
-        """The jobs that there still are, in the order of their ids, from these fields of their hashes."""
+        """The readable jobs that there still are, in the order of their ids, from these fields of their hashes."""
         for job_id in ids:
             pipe.hmget(self._keys.job(job_id), fields)
-        rows = [dict(zip(fields, row, strict=True)) for row in pipe.execute()]
-        return [
-            job_from(job_id, {name.encode(): value for name, value in row.items() if value is not None})
-            for job_id, row in zip(ids, rows, strict=True)
-            if row["status"] is not None and is_job_id(job_id)
-        ]
+        found = []
+        for job_id, row in zip(ids, replies_of(pipe), strict=True):
+            known = {name.encode(): value for name, value in zip(fields, row or (), strict=False) if value is not None}
+            if b"status" in known and is_job_id(job_id):
+                found.append(readable_from(job_id, known))
+        return [each for each in found if each is not None]
 
     def _taken_away(self, ended: OurJob) -> list[tuple[Any, ...]]:
         """RQ's commands that take a waiting job out of its queue."""

@@ -16,6 +16,7 @@ from rq.worker_registration import WORKERS_BY_QUEUE_KEY
 from aj.errors import StoreUnavailable
 from aj.store.client import Client, errors_converted
 from aj.store.keys import Keys
+from aj.store.replies import text, whole
 from aj.store.rq_classes import Queue
 from aj.store.scripts import Script
 
@@ -116,7 +117,9 @@ class Figures:
 
         return Reading(
             counts={
-                tuple(what.decode().split(" ")): int(times) for what, times in zip(pairs[::2], pairs[1::2], strict=True)
+                tuple(text(what).split(" ")): count
+                for what, times in zip(pairs[::2], pairs[1::2], strict=True)
+                if (count := whole(times)) is not None
             },
             running=running,
             delayed=delayed,

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from aj.job import Callback, CallbackState, ErrorType, Job, Status
 from aj.pace import KEPT, NOTHING_KNOWN, Lengths, Outlook, packed
+
+log = logging.getLogger("aj.store")
 
 # Ends that tell nothing of how long another run of the task will take.
 UNTYPICAL = frozenset({ErrorType.CANCELLED, ErrorType.LOST, ErrorType.TASK_UNAVAILABLE})
@@ -77,8 +80,17 @@ def _found_tombstone(tombstone: bytes | None) -> Found:
     return Found(deleted_ms=-at_ms, owner=owner) if at_ms < 0 else Found(expired_ms=at_ms, owner=owner)
 
 
+def readable_from(job_id: str, fields: Mapping[bytes, bytes]) -> Job | None:
+    """A job from the fields of its hash; None, with a line in the log, where they cannot be read."""
+    try:
+        return job_from(job_id, fields)
+    except (KeyError, ValueError) as error:
+        log.warning("the record of job %s in the store cannot be read: %r", job_id, error)
+        return None
+
+
 def job_from(job_id: str, fields: Mapping[bytes, bytes]) -> Job:
-    """A job from the fields of its hash."""
+    """A job from the fields of its hash. Raises: KeyError, ValueError: one is missing or cannot be read."""
 
     def number(name: bytes) -> int | None:
         return int(fields[name]) if name in fields else None

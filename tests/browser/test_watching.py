@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from playwright.sync_api import Browser, Locator, Page, expect
+import requests
+from playwright.sync_api import Browser, Locator, Page, Route, expect
 
 from tests.browser.conftest import Site
 from tests.conftest import Deployment
@@ -151,6 +152,57 @@ def test_a_connection_that_is_lost_is_said(site: Site, browser: Browser) -> None
         expect(page.locator("h1")).to_have_text("Jobs")
         page.unroute("**/dashboard/jobs")
         expect(page.locator("#live")).to_have_text("Live")
+
+
+def test_what_happened_while_the_connection_was_lost_is_said_with_its_return(site: Site, browser: Browser) -> None:
+    """One sentence does not take the place of another that was not read out yet."""
+    with watched(browser, forgives="503 (Service Unavailable)") as page:
+        path = f"/jobs/{site.ended(n=5)}"
+        whole = requests.get(site.page(path), timeout=10).text
+        page.route(
+            "**/dashboard/jobs/*",
+            lambda route: route.fulfill(
+                body=whole.replace("The job has succeeded.", "The job is running."), content_type="text/html"
+            ),
+        )
+        page.goto(site.page(path))
+        page.unroute("**/dashboard/jobs/*")
+        page.route("**/dashboard/jobs/*", lambda route: route.fulfill(status=503, body="away"))
+        expect(page.locator("#live")).to_have_text("No connection")
+        page.unroute("**/dashboard/jobs/*")
+        expect(page.locator("#said")).to_have_text("The connection is back. The job has succeeded.")
+
+
+def test_a_page_of_somebody_between_is_none_of_ours(site: Site, browser: Browser) -> None:
+    """As that of a proxy which asks for a password: it is not shown, and not asked for without a pause."""
+    asked: list[str] = []
+    with watched(browser) as page:
+        page.clock.install()
+        page.goto(site.page("/jobs"))
+
+        def answer(route: Route) -> None:
+            asked.append(route.request.url)
+            route.fulfill(body='<main id="main">Who are you?</main>', content_type="text/html")
+
+        page.route("**/dashboard/jobs", answer)
+        page.clock.run_for(2_500)
+        expect(page.locator("#live")).to_have_text("No connection")
+        for _ in range(4):
+            seen = len(asked)
+            page.clock.run_for(2_900)
+            assert len(asked) <= seen + 1
+        expect(page.locator("h1")).to_have_text("Jobs")
+
+
+def test_a_page_of_another_viewer_is_loaded_anew(site: Site, browser: Browser) -> None:
+    """Where somebody else has signed in with this browser meanwhile, the head of the page is theirs too."""
+    with watched(browser) as page:
+        page.goto(site.page("/jobs"))
+        mark(page)
+        with page.expect_event("load"):
+            page.evaluate("document.body.dataset.viewer = 'somebody else'")
+        assert not is_marked(page)
+        expect(page.locator("h1")).to_have_text("Jobs")
 
 
 def test_a_page_that_could_not_be_made_comes_by_itself(site: Site, browser: Browser, deployment: Deployment) -> None:

@@ -131,6 +131,7 @@ def test_a_page_of_jobs_leads_to_the_older_ones(client: FlaskClient) -> None:
     second = client.get(link.replace("&amp;", "&")).text
     assert [each in second for each in ids] == [True] * 3 + [False] * 50
     assert client.get("/dashboard/jobs?cursor=x").status_code == 400
+    assert "There are no older ones. All jobs" in shown(client, f"/jobs?cursor={ids[0]}")
 
 
 def test_webhooks_are_listed_by_how_they_stand(client: FlaskClient, deployment: Deployment) -> None:
@@ -185,6 +186,14 @@ def test_whatever_a_caller_or_a_task_says_is_text(client: FlaskClient, deploymen
         assert " onerror=alert" not in page.replace("&lt;img src=x onerror", "")
 
 
+def test_nothing_that_is_shown_turns_around_what_is_read(client: FlaskClient, deployment: Deployment) -> None:
+    """Marks of direction and control characters are escaped; ends of line and what joins letters stay."""
+    job_id = run(deployment, client, task="fail", text="a\u202eb\u0000c\n\u200dd", public=True)["job_id"]
+    text = client.get(f"/dashboard/jobs/{job_id}").text
+    assert not set(text) & set("\u202e\u0000")
+    assert "a\\u202eb\\u0000c\n\u200dd</p>" in text
+
+
 def test_half_a_surrogate_pair_breaks_no_page(client: FlaskClient, deployment: Deployment) -> None:
     """JSON may hold one, and HTML in UTF-8 cannot."""
     job_id = run(deployment, client, n=1)["job_id"]
@@ -223,7 +232,6 @@ def test_what_is_not_there_is_a_page(client: FlaskClient, deployment: Deployment
     client.delete(f"/jobs/{job_id}")
     answers = [
         (client.get("/dashboard/nobody"), 404),
-        (client.get("/dashboard/"), 404),
         (client.get(f"/dashboard/jobs/{NOBODYS}"), 404),
         (client.get("/dashboard/jobs/x"), 404),
         (client.get(f"/dashboard/jobs/{job_id}"), 410),
@@ -234,12 +242,21 @@ def test_what_is_not_there_is_a_page(client: FlaskClient, deployment: Deployment
     assert [client.get(path).content_type for path in ("/nobody", "/dashboards")] == [PROBLEM] * 2
 
 
+def test_an_address_with_a_slash_at_its_end_is_the_same_page(client: FlaskClient) -> None:
+    """People type them."""
+    for path in PATHS:
+        assert client.get(f"/dashboard{path}/").text.partition("<main")[2].partition("</main")[0] in (
+            client.get(f"/dashboard{path}").text
+        )
+
+
 def test_a_store_that_is_away_is_a_page_that_says_so(deployment: Deployment) -> None:
     """And that tries again, with the script of the page or without."""
     client = deployment.client(AJ_REDIS_URL="redis://127.0.0.1:1")
     answer = client.get("/dashboard")
     assert (answer.status_code, answer.content_type) == (503, HTML)
-    assert "The job store cannot be used at the moment" in answer.text
+    assert answer.text.count("The job store cannot be used at the moment") == 3  # title, heading, what is read out
+    assert '<p data-say="The job store cannot be used at the moment">Try again a little later.</p>' in answer.text
     assert '<noscript><meta http-equiv="refresh" content="5"></noscript>' in answer.text
     assert answer.headers["Retry-After"]
 

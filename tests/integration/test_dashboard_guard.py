@@ -6,15 +6,19 @@ import re
 from collections.abc import Callable
 
 import pytest
+from flask import Flask
 from flask.testing import FlaskClient
 
+from aj import JobsBlueprint
 from aj.access import new_key
 from aj.job import CallbackState
+from aj.settings import Settings
 from aj.store import Attempt
 from tests.conftest import Deployment
 from tests.support.deliveries import ended, outbox_of
 from tests.support.jobs import caller, document, run, submit, work_off
 from tests.support.pages import forms, press, shown, sign_in
+from tests.support.sweeping import take_and_vanish
 
 ALICE, BOB, OLGA = new_key(), new_key(), new_key()
 KEYS = ",".join(f"{name}:{key[1]}" for name, key in (("alice", ALICE), ("bob", BOB), ("olga", OLGA)))
@@ -119,6 +123,7 @@ FORGED = {
     "another host": ({"Origin": "http://evil.example"}, {}),
     "no host": ({"Origin": "null"}, {}),
     "another port": ({"Origin": "http://localhost:81"}, {}),
+    "what is no origin": ({"Origin": "http://[evil"}, {}),
 }
 
 
@@ -222,6 +227,26 @@ def test_signing_out_ends_the_session(guarded: Deployment) -> None:
     assert client.get("/dashboard").status_code == 303
 
 
+def test_signing_in_as_somebody_else_ends_the_session_before(guarded: Deployment) -> None:
+    """Whoever has kept its cookie is not alice any more either."""
+    client = signed_in(guarded, ALICE[0])
+    token = token_of(client)
+    [fields] = forms(client.get("/dashboard").text).values()
+    assert client.post("/dashboard/sign-in", data={**fields, "key": BOB[0]}).status_code == 303
+    assert "bob" in client.get("/dashboard").text
+    other = guarded.client()
+    other.set_cookie("aj_dashboard", token, path="/dashboard")
+    assert other.get("/dashboard").status_code == 303
+
+
+def test_the_way_back_counts_from_the_dashboard_whatever_the_prefix_is(guarded: Deployment) -> None:
+    """Also where that has the dashboard's name in it."""
+    app = Flask("host")
+    app.register_blueprint(JobsBlueprint(Settings.from_env(guarded.env)), url_prefix="/dashboards/dashboard")
+    answer = app.test_client().get("/dashboards/dashboard/dashboard/deliveries")
+    assert answer.headers["Location"] == "/dashboards/dashboard/dashboard/sign-in?next=%2Fdeliveries"
+
+
 def test_a_session_ends_with_its_key(guarded: Deployment) -> None:
     """A key that is taken out of the configuration lets nobody in, also under the same name."""
     token = token_of(signed_in(guarded, ALICE[0]))
@@ -288,6 +313,17 @@ def test_a_caller_sees_and_stops_its_own_jobs_only(guarded: Deployment) -> None:
     assert client.post(f"/dashboard/jobs/{his}/deliveries", data=fields).status_code == 404
     assert document(caller(guarded, BOB[0]), waiting)["status"] == "queued"
     assert his in signed_in(guarded, BOB[0]).get("/dashboard/deliveries").text
+
+
+def test_only_who_sees_everything_sees_which_worker_ran_a_job(guarded: Deployment) -> None:
+    """Its name has the host and the process in it."""
+    job_id = submit(caller(guarded, ALICE[0]), n=5)
+    take_and_vanish(guarded)
+    pages = {
+        name: shown(signed_in(guarded, key), f"/jobs/{job_id}")
+        for name, key in (("alice", ALICE[0]), ("olga", OLGA[0]))
+    }
+    assert {name: "Worker" in page for name, page in pages.items()} == {"alice": False, "olga": True}
 
 
 def test_a_caller_sees_the_webhooks_that_it_is_owed_whatever_others_are(guarded: Deployment) -> None:

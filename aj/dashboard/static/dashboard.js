@@ -66,24 +66,31 @@
     return next;
   }
 
+  const isOurs = (page) => page.documentElement.dataset.now && Number(page.getElementById("main")?.dataset.everyS) > 0;
   const news = (page) => [...page.querySelectorAll("[data-say]")].map((each) => each.dataset.say).join(" ");
 
+  // Shows a page, and gives what is new on it, to be said.
   function show(page) {
-    if (!page.getElementById("main")) throw new Error("not a page of ours");
     // Somebody else has signed in meanwhile: the head of the page is theirs too.
-    if (page.body.dataset.viewer !== document.body.dataset.viewer) return location.reload();
+    if (page.body.dataset.viewer !== document.body.dataset.viewer) {
+      location.reload();
+      return "";
+    }
     const before = news(document);
     aheadMs = aheadOf(page);
     document.title = page.title;
     change(element("main"), page.getElementById("main"));
-    const after = news(document);
-    if (after !== before) said.textContent = after;
     tick();
+    const after = news(document);
+    return after === before ? "" : after;
   }
 
-  function become(next) {
-    if (next === "lost" && state !== "lost") said.textContent = "The connection is lost; what you see may be old.";
-    if (next === "live" && state === "lost") said.textContent = "The connection is back.";
+  function become(next, shown = "") {
+    const sentences = [shown];
+    if (next === "lost" && state !== "lost") sentences.unshift("The connection is lost; what you see may be old.");
+    if (next === "live" && state === "lost") sentences.unshift("The connection is back.");
+    // What is said replaces what has not been read out yet, so all that is new is said at once.
+    said.textContent = sentences.filter(Boolean).join(" ") || said.textContent;
     state = button.dataset.state = next;
     element("live-word").textContent = WORDS[next];
     button.setAttribute("aria-label", next === "paused" ? "Paused: follow again" : `${WORDS[next]}: pause`);
@@ -96,13 +103,15 @@
       const answer = await fetch(location.href, {headers: tag ? {"If-None-Match": tag} : {}, cache: "no-store"});
       if (answer.status >= 500) throw new Error(answer.status);
       if (answer.redirected || isAway) return location.reload();
+      let shown = "";
       if (answer.status !== 304) {
         const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+        if (!isOurs(page)) throw new Error("a page of somebody between");
         if (state === "paused") return;
-        tag = answer.headers.get("ETag");
-        show(page);
+        shown = show(page);
+        tag = answer.headers.get("ETag"); // the next answer may leave out only what is shown
       }
-      if (state !== "paused") become("live");
+      if (state !== "paused") become("live", shown);
     } catch {
       if (state !== "paused") become("lost");
     }

@@ -4,9 +4,9 @@ local LOOKED_AT = 16
 
 local function first_waits_since(queue, jobs)
     for _, job_id in ipairs(redis.call('LRANGE', queue, 0, LOOKED_AT - 1)) do
-        local job = redis.call('HMGET', jobs .. job_id, 'queued_ms', 'created_ms')
-        if job[2] then
-            return tonumber(job[1] or job[2])
+        local job = redis.pcall('HMGET', jobs .. job_id, 'queued_ms', 'created_ms')
+        if not job.err and job[2] then
+            return tonumber(job[1] or job[2]) or -1
         end
     end
     return -1

@@ -39,12 +39,17 @@ local function running()
     return told
 end
 
+-- What is no tally counts as none.
+local function tally_of(hour)
+    local tally = redis.pcall('HGETALL', tally_key(ARGV[4], hour))
+    return tally.err and {} or tally
+end
+
 local pending = redis.call('ZRANGE', KEYS[3], 0, 0, 'WITHSCORES')
 local hour = math.floor(now / 3600000)
 local reply = {
     now, redis.call('ZCARD', KEYS[1]), redis.call('ZCARD', KEYS[2]), redis.call('ZCARD', KEYS[3]),
-    tonumber(pending[2] or -1), redis.call('HGETALL', tally_key(ARGV[4], hour)),
-    redis.call('HGETALL', tally_key(ARGV[4], hour - 1)), running(),
+    tonumber(pending[2] or -1), tally_of(hour), tally_of(hour - 1), running(),
 }
 for at = 7, #ARGV do
     local queue = ARGV[2] .. ARGV[at]

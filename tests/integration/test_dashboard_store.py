@@ -1,0 +1,92 @@
+"""Whatever stands in the store, each page of the dashboard and each list is made; what cannot be read is left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from flask.testing import FlaskClient
+
+from aj.store import Keys
+from tests.conftest import Deployment
+from tests.support.jobs import run, submit
+from tests.support.sweeping import take_and_vanish
+
+HOOK = "http://127.0.0.1:9/hook"
+# Of the whole deployment; the page of one job may say that just this one cannot be shown.
+PAGES = (
+    "/dashboard",
+    "/dashboard/jobs",
+    "/dashboard/jobs?status=failed",
+    "/dashboard/deliveries",
+    "/dashboard/deliveries?state=exhausted",
+    "/jobs",
+    "/metrics",
+)
+GARBAGE = (b"\xff\xfe", b"inf", b"", b"-1e400", b"[")
+
+
+@pytest.fixture
+def scene(client: FlaskClient, deployment: Deployment) -> list[str]:
+    """A job that has succeeded, one that has failed, one with a webhook that is owed, one that runs, one that waits."""
+    ended = [
+        run(deployment, client, n=5),
+        run(deployment, client, task="fail", text="x"),
+        run(deployment, client, n=7, callback_url=HOOK),
+    ]
+    running = submit(client, n=8)
+    take_and_vanish(deployment)
+    return [*(each["job_id"] for each in ended), running, submit(client, n=9)]
+
+
+def damaged(deployment: Deployment) -> Iterator[tuple[str, str]]:
+    """Makes each value of the store unreadable in turn, and whole again; gives the key and what it has become."""
+    store = deployment.redis
+    for key in sorted(store.scan_iter(count=1000)):
+        whole, life_ms, kind = store.dump(key), max(0, store.pttl(key)), store.type(key)
+        if whole is None:  # its life was over meanwhile
+            continue
+        for garbage in GARBAGE:
+            if kind == b"hash":
+                for field in store.hkeys(key):
+                    store.hset(key, field, garbage)
+                    yield key.decode(), f"{field!r} is {garbage!r}"
+                    store.restore(key, life_ms, whole, replace=True)
+            elif kind == b"zset":
+                store.zadd(key, {garbage: 1.0, b"z": float("inf")})
+                yield key.decode(), f"has {garbage!r}"
+                store.restore(key, life_ms, whole, replace=True)
+            elif kind == b"list":
+                store.lpush(key, garbage)
+                yield key.decode(), f"has {garbage!r}"
+                store.restore(key, life_ms, whole, replace=True)
+        store.delete(key)
+        store.set(key, "another type")
+        yield key.decode(), "another type"
+        store.restore(key, life_ms, whole, replace=True)
+
+
+def test_one_value_that_cannot_be_read_keeps_no_page_from_being_made(
+    client: FlaskClient, deployment: Deployment, scene: list[str]
+) -> None:
+    """Only where a whole list is no list any more, the store counts as away."""
+    wrong = []
+    for key, what in damaged(deployment):
+        is_list = what == "another type" and not any(each in key for each in scene)
+        for page in PAGES:
+            status = client.get(page).status_code
+            if status != 200 and not (is_list and status == 503):
+                wrong.append((status, page, key, what))
+    assert wrong == []
+
+
+def test_other_jobs_are_shown_beside_one_that_cannot_be_read(
+    client: FlaskClient, deployment: Deployment, scene: list[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    """And the log says which one it is."""
+    broken, *others = scene
+    deployment.redis.hset(Keys(deployment.settings.prefix).job(broken), "status", b"\xff")
+    for page in ("/jobs", "/dashboard/jobs"):
+        text = client.get(page).text
+        assert [each in text for each in scene] == [False] + [True] * len(others)
+    assert f"the record of job {broken} in the store cannot be read" in caplog.text
