@@ -51,7 +51,7 @@ class Program:
     """A running program with its children; what it prints goes to `log`."""
 
     def __init__(self, start: Start, log: Path) -> None:
-        self._log = log
+        self._log, self._is_asked = log, False
         with log.open("ab") as sink:
             self._process = subprocess.Popen(
                 start.command,
@@ -79,10 +79,15 @@ class Program:
         if self._process.poll() is not None:
             raise BenchError(f"{what}: the program ended\n{self._tail()}")
 
+    def ask_to_stop(self) -> None:
+        """Asks it once to end in order, and does not wait."""
+        if not self._is_asked and self._process.poll() is None:
+            self._process.send_signal(signal.SIGTERM)
+            self._is_asked = True
+
     def stop(self) -> None:
         """Ends it in order, or by force with its children where that takes too long."""
-        if self._process.poll() is None:
-            self._process.send_signal(signal.SIGTERM)
+        self.ask_to_stop()
         try:
             self._process.wait(STOP_S)
         except subprocess.TimeoutExpired:

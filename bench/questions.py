@@ -10,6 +10,7 @@ from bench.scene import Scene
 from bench.sections.execute import execute
 from bench.sections.growth import growth, memory
 from bench.sections.latency import latency
+from bench.sections.scale import scale
 from bench.sections.web import status, submit
 from bench.sections.webhooks import webhooks
 from bench.stacks import RQ
@@ -81,6 +82,17 @@ QUESTIONS = {
             ),
             50,
             "RQ Worker, a fork per job",
+        ),
+        Question(
+            "scale",
+            "running jobs that wait, by several worker processes of aj",
+            "store, worker processes",
+            scale,
+            (
+                *(RATE, Column("per_s", "of one's", is_ratio=True)),
+                *(Column("cpu_us", "worker CPU, µs"), Column("cpu_us", "of one's", is_ratio=True), STORE_CPU),
+            ),
+            24,
         ),
         Question(
             "latency",

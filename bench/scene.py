@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
 from functools import partial
@@ -21,6 +22,8 @@ from bench.store import Store, Usage
 from bench.wire import Client, request
 
 JOB_S, AGAIN_S = 30.0, 3.0
+# More workers than processors run no more jobs.
+CORES = os.cpu_count() or 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,19 +122,27 @@ class Scene:
         self.store.clear()
         self.place.marks.write_bytes(b"")
 
-    def executing(self, site: Site, worker: Worker) -> Figures:
-        """Jobs that wait already, run by one worker: how many a second, and what each costs, once it is warm."""
-        most = self.plan.count(worker.jobs_per_s)
-        warm = most // 10 + 1
+    def executing(self, site: Site, worker: Worker, processes: int = 1) -> Figures:
+        """Jobs that wait already, run by so many workers: how many a second, and what each costs, once all are warm."""
+        most = self.plan.count(worker.jobs_per_s * min(processes, CORES))
+        # The first ones run jobs while the last ones start.
+        warm = most // 10 + 1 + worker.jobs_per_s * (processes - 1)
         self.place.marks.write_bytes(b"")
         self.drive(site, SUBMIT, 0, most + warm)
-        with self.working(worker) as program:
-            program.wait_for(lambda: self.executed() >= warm, f"{worker.name}: {warm} of {most} jobs run")
+        with ExitStack() as started:
+            programs = [started.enter_context(self.working(worker)) for _ in range(processes)]
+            for program in programs:
+                program.wait_for(
+                    lambda: self.executed() >= most // 10 and (processes == 1 or self._workers() >= processes),
+                    f"{worker.name}: {processes} have begun to run {most + warm} jobs",
+                )
             began_s, first = monotonic_s(), self.executed()
-            before, cpu_s = self.store.usage(), program.cpu_s()
+            before, cpu_s = self.store.usage(), _cpu_s(programs)
             while (passed_s := monotonic_s() - began_s) < self.plan.seconds and self.executed() < most + warm:
                 pause(0.002)
-            count, after, ended_cpu_s = self.executed() - first, self.store.usage(), program.cpu_s()
+            count, after, ended_cpu_s = self.executed() - first, self.store.usage(), _cpu_s(programs)
+            for program in programs:  # all at the same time
+                program.ask_to_stop()
         if not count:
             raise BenchError(f"{worker.name}: no job run in {passed_s:.1f} s")
         return {
@@ -139,6 +150,10 @@ class Scene:
             "cpu_us": each_us(cpu_s, ended_cpu_s, count),
             **used(before, after, count),
         }
+
+    def _workers(self) -> int:
+        """How many workers of RQ's kind, as ours are, have started."""
+        return int(self.store.client.scard("rq:workers"))
 
     def program(self, start: Start) -> AbstractContextManager[Program]:
         """A program as long as the block runs."""
@@ -173,6 +188,12 @@ class Scene:
                 site.program.wait_for(partial(accepts, site.port), f"{site.stack.name} listens")
                 self.drive(site, SUBMIT, 0, 64)  # all of its processes have loaded the app
             yield sites
+
+
+def _cpu_s(programs: Iterable[Program]) -> float | None:
+    """Processor time of all of them so far; None where there is no figure."""
+    taken = [each.cpu_s() for each in programs]
+    return None if None in taken else sum(each for each in taken if each is not None)
 
 
 def used(before: Usage, after: Usage, count: int) -> Figures:

@@ -70,6 +70,16 @@ class Store:
         self.client.flushall()
         self.settle()
 
+    @contextmanager
+    def without_file(self) -> Iterator[None]:
+        """As long as the block runs, nothing is written to disk. The store should be empty at its end."""
+        self.client.config_set("appendonly", "no")
+        try:
+            yield
+        finally:
+            self.client.config_set("appendonly", "yes")
+            self.settle()
+
     def settle(self) -> None:
         """Waits until the server rests: after many writes or deletions it has still to tidy up and to write."""
         for _ in range(SETTLE_STEPS):
