@@ -144,7 +144,7 @@ def test_a_page_can_be_held_still(site: Site, browser: Browser) -> None:
 
 def test_a_connection_that_is_lost_is_said(site: Site, browser: Browser) -> None:
     """What was there stays, and goes on when the answer comes again."""
-    with watched(browser, forgives="503 (Service Unavailable)") as page:
+    with watched(browser) as page:
         page.goto(site.page("/jobs"))
         page.route("**/dashboard/jobs", lambda route: route.fulfill(status=503, body="away"))
         expect(page.locator("#live")).to_have_text("No connection")
@@ -156,7 +156,7 @@ def test_a_connection_that_is_lost_is_said(site: Site, browser: Browser) -> None
 
 def test_what_happened_while_the_connection_was_lost_is_said_with_its_return(site: Site, browser: Browser) -> None:
     """One sentence does not take the place of another that was not read out yet."""
-    with watched(browser, forgives="503 (Service Unavailable)") as page:
+    with watched(browser) as page:
         path = f"/jobs/{site.ended(n=5)}"
         whole = requests.get(site.page(path), timeout=10).text
         page.route(
@@ -208,7 +208,7 @@ def test_a_page_of_another_viewer_is_loaded_anew(site: Site, browser: Browser) -
 def test_a_page_that_could_not_be_made_comes_by_itself(site: Site, browser: Browser, deployment: Deployment) -> None:
     """As soon as the store is back."""
     away = deployment.client(AJ_REDIS_URL="redis://127.0.0.1:1").get("/dashboard")
-    with watched(browser, forgives="503 (Service Unavailable)") as page:
+    with watched(browser) as page:
         page.route("**/dashboard", lambda route: route.fulfill(status=503, body=away.text, content_type="text/html"))
         page.goto(site.page())
         expect(page.locator("h1")).to_contain_text("The job store cannot be used")
