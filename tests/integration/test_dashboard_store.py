@@ -89,4 +89,5 @@ def test_other_jobs_are_shown_beside_one_that_cannot_be_read(
     for page in ("/jobs", "/dashboard/jobs"):
         text = client.get(page).text
         assert [each in text for each in scene] == [False] + [True] * len(others)
+    assert client.get(f"/jobs/{broken}").status_code == 500
     assert f"the record of job {broken} in the store cannot be read" in caplog.text
