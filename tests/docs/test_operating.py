@@ -26,7 +26,7 @@ QUESTIONS = [line.split("|")[2] for line in PAGE.splitlines() if re.match(r"\| [
 
 def exposed() -> set[str]:
     """Every name that a scrape brings."""
-    families = list(views_metrics.Exposition(Reading({}, 0, 0, 0, None, []), ["square"]).collect())
+    families = list(views_metrics.Exposition(Reading({}, 0, 0, 0, None, [], False), ["square"]).collect())
     names = {family.name + "_total" if family.type == "counter" else family.name for family in families}
     histograms = {family.name for family in families if family.type == "histogram"}
     return names | {f"{name}_{part}" for name in histograms for part in ("bucket", "sum", "count")}
