@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import runpy
 import shutil
 import subprocess
 from typing import Any
@@ -14,7 +15,7 @@ from aj import views_metrics
 from aj.errors import Problem
 from aj.job import CallbackState, ErrorType, Status
 from aj.store import Reading
-from tests.docs.deployed import DEPLOY
+from tests.docs.deployed import DEPLOY, env_of
 from tests.support.processes import ROOT
 
 FILE = DEPLOY / "alerts.yml"
@@ -57,6 +58,18 @@ def test_prometheus_finds_no_fault_in_the_rules() -> None:
         )
         assert set(rule["labels"]) == {"severity"}
         assert set(rule["annotations"]) == {"summary"}
+
+
+def test_prometheus_is_told_where_the_figures_and_the_rules_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rules beside its file, and the path at which the application of deploy/app tells its figures."""
+    told = yaml.safe_load((DEPLOY / "prometheus.yml").read_text("utf-8"))
+    assert [(DEPLOY / each).resolve() for each in told["rule_files"]] == [FILE]
+    (scrape,) = told["scrape_configs"]
+    assert scrape["static_configs"] == [{"targets": ["127.0.0.1:8000"]}]
+    for name, value in {**env_of(DEPLOY / "shop.env"), "AJ_TASKS": "tests.support.tasks"}.items():
+        monkeypatch.setenv(name, value)
+    app = runpy.run_path(str(DEPLOY / "app/shop.py"))["create_app"]()
+    assert scrape["metrics_path"] in {rule.rule for rule in app.url_map.iter_rules()}
 
 
 def test_the_page_says_what_to_do_about_each_alert() -> None:
