@@ -87,6 +87,7 @@ CHECKS: dict[str, Callable[[list[str]], bool]] = {
     "journalctl": _journal,
     "echo": _echo,
     "curl": _curl,
+    "redis-cli": lambda arguments: arguments[0] == "-u" and arguments[2] == "--rdb",
     "apt-get": lambda arguments: arguments == ["install", STORE.removesuffix(".service")],
     "useradd": lambda arguments: arguments[-1:] == ["shop"],
 }
