@@ -106,6 +106,7 @@ def _with_zeros(reading: Reading, tasks: Iterable[str]) -> dict[tuple[str, ...],
 
 def _gauges(reading: Reading) -> Iterator[Metric]:
     for name, value, meaning in (
+        ("aj_suspended", reading.is_suspended, "Whether RQ's workers are suspended and take no job."),
         ("aj_jobs_running", reading.running, "Jobs that run."),
         ("aj_jobs_delayed", reading.delayed, "Jobs that wait for the time of their next attempt."),
         ("aj_deliveries_pending", reading.pending, "Webhooks that are owed."),

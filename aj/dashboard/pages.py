@@ -33,6 +33,7 @@ def overview(asked: Asked) -> Response:
     context: dict[str, Any] = {"latest": latest, "command": None if latest else first_command(asked)}
     seen = api.board.overview(api.settings.queues)
     context["idle"] = [queue.name for queue in seen.queues if not queue.living]
+    context["is_suspended"] = seen.is_suspended
     if not looks.sees_all:
         # Of the whole deployment only what `GET /readyz` tells everybody.
         return _page(asked, "own.html", "overview", seen.now_ms, counts=api.board.counts(looks.name), **context)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from rq.suspension import WORKERS_SUSPENDED
 from rq.utils import utcparse
 from rq.worker_registration import WORKERS_BY_QUEUE_KEY
 
@@ -80,6 +81,7 @@ class Overview:
     delayed: int
     pending: int
     oldest_pending_ms: int | None
+    is_suspended: bool
     minutes: list[Minute]
     queues: list[QueueSeen]
 
@@ -124,10 +126,11 @@ class Board:
 
     def overview(self, queues: Sequence[str]) -> Overview:
         """All of it in one round trip."""
-        names = [self._keys.leases, self._keys.delayed, self._keys.pending]
+        names = [self._keys.leases, self._keys.delayed, self._keys.pending, WORKERS_SUSPENDED]
         words = [self._keys.job(""), Queue.redis_queue_namespace_prefix, WORKERS_BY_QUEUE_KEY % "", self._keys.prefix]
         words += [Job.redis_job_namespace_prefix, str(MOST_TOLD), *queues]
-        now_ms, running, delayed, pending, oldest_ms, hour, last_hour, jobs, *lines = self._overview(names, words)
+        now_ms, running, delayed, pending, oldest_ms, suspended, *more = self._overview(names, words)
+        hour, last_hour, jobs, *lines = more
         at_work = {job.worker: job for job in map(_running, jobs)}
         return Overview(
             now_ms=now_ms,
@@ -135,6 +138,7 @@ class Board:
             delayed=delayed,
             pending=pending,
             oldest_pending_ms=oldest_ms if oldest_ms >= 0 else None,
+            is_suspended=bool(suspended),
             minutes=_minutes(now_ms, hour, last_hour),
             queues=[
                 QueueSeen(

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from rq.suspension import WORKERS_SUSPENDED
 from rq.worker_registration import WORKERS_BY_QUEUE_KEY
 
 from aj.errors import StoreUnavailable
@@ -66,6 +67,7 @@ class Reading:
     pending: int
     oldest_pending_s: float | None
     queues: list[QueueFigures]
+    is_suspended: bool
 
 
 class Figures:
@@ -108,9 +110,9 @@ class Figures:
     def read(self, queues: Sequence[str]) -> Reading:
         """All figures in one round trip, after what is held. Raises: StoreUnavailable."""
         self._send()
-        names = [self._keys.metrics, self._keys.leases, self._keys.delayed, self._keys.pending]
+        names = [self._keys.metrics, self._keys.leases, self._keys.delayed, self._keys.pending, WORKERS_SUSPENDED]
         words = [self._keys.job(""), Queue.redis_queue_namespace_prefix, WORKERS_BY_QUEUE_KEY % "", self._keys.prefix]
-        now_ms, pairs, running, delayed, pending, oldest_ms, *lines = self._read(names, [*words, *queues])
+        now_ms, pairs, running, delayed, pending, oldest_ms, suspended, *lines = self._read(names, [*words, *queues])
 
         def age_s(since_ms: int) -> float | None:
             return None if since_ms < 0 else max(0.0, (now_ms - since_ms) / 1000)
@@ -129,4 +131,5 @@ class Figures:
                 QueueFigures(name, jobs, age_s(since_ms), workers)
                 for name, (jobs, since_ms, workers) in zip(queues, lines, strict=True)
             ],
+            is_suspended=bool(suspended),
         )

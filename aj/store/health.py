@@ -12,6 +12,7 @@ from typing import Any
 
 import redis
 from redis.sentinel import MasterNotFoundError
+from rq.suspension import WORKERS_SUSPENDED
 from rq.worker_registration import WORKERS_BY_QUEUE_KEY
 
 from aj.errors import SettingsError, StoreUnavailable
@@ -22,6 +23,7 @@ from aj.store.scripts import Script
 
 SOUND_POLICY = "noeviction"
 RQ_PROBE = "rq:aj:probe"
+SUSPENDED = "workers take no job since `rq suspend`; `rq resume` lets them go on"
 MEANINGS: dict[type[redis.RedisError], str] = {
     redis.exceptions.AuthenticationError: "refuses the user or the password",
     redis.exceptions.NoPermissionError: "does not permit the user what is needed",
@@ -84,21 +86,27 @@ def unready_because(client: Client, keys: Keys, queues: Sequence[str]) -> dict[s
     idle = [queue for queue, living in zip(queues, look.alive, strict=True) if not living]
     if idle:
         wrong["workers"] = f"no worker is alive for {', '.join(idle)}"
+    if look.is_suspended:
+        wrong["suspended"] = SUSPENDED
     return wrong
 
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """What the store says of itself; what it refused of what we need, if it did; whether each queue has a worker."""
+    """What the store says of itself; what it refused of what we need, if it did; whether each queue has a worker, and
+    whether RQ's workers are suspended.
+    """
 
     info: dict[str, Any]
     refusal: redis.RedisError | None
     alive: list[bool]
+    is_suspended: bool
 
 
 def _look(client: Client, keys: Keys, queues: Sequence[str]) -> _Look:
     with client.pipeline(transaction=False) as pipe:
         pipe.info()
+        pipe.exists(WORKERS_SUSPENDED)
         for queue in queues:
             pipe.smembers(WORKERS_BY_QUEUE_KEY % queue)
         Script(client, "probe").put_into(pipe, [keys.probe, RQ_PROBE])
@@ -106,16 +114,16 @@ def _look(client: Client, keys: Keys, queues: Sequence[str]) -> _Look:
         for words in (("MULTI",), ("BLMOVE", RQ_PROBE, RQ_PROBE, "LEFT", "RIGHT", 1), ("EXEC",)):
             pipe.execute_command(*words)  # type: ignore[no-untyped-call]
         replies = pipe.execute(raise_on_error=False)
-        asked, tried = replies[: 1 + len(queues)], replies[1 + len(queues) :]
+        asked, tried = replies[: 2 + len(queues)], replies[2 + len(queues) :]
         for reply in asked:
             if isinstance(reply, redis.RedisError):
                 raise reply
-        info, *workers = asked
+        info, suspended, *workers = asked
         for name in (name for names in workers for name in names):
             pipe.hget(name, WORKER_FIELD)
         signs = (whose == keys.prefix.encode() for whose in pipe.execute())
         refusal = next((each for each in tried if isinstance(each, redis.RedisError)), None)
-        return _Look(info, refusal, [sum(next(signs) for _ in names) > 0 for names in workers])
+        return _Look(info, refusal, [sum(next(signs) for _ in names) > 0 for names in workers], bool(suspended))
 
 
 def _in_words(error: BaseException | None) -> str:

@@ -55,6 +55,7 @@ class WorkLoop(RqWorker):
         self._prefix = prefix
         self._stopping = Stop()
         self._next_look_s = 0.0
+        self._is_suspended = False
         self.queue = Queue(queue, client)
         super().__init__(
             [self.queue],
@@ -168,7 +169,19 @@ class WorkLoop(RqWorker):
         with self.connection.pipeline(transaction=False) as pipe:
             self.heartbeat(pipeline=pipe)
             pipe.exists(WORKERS_SUSPENDED)
-            return bool(pipe.execute()[-1])
+            is_suspended = bool(pipe.execute()[-1])
+        if is_suspended != self._is_suspended:
+            self._is_suspended = is_suspended
+            self._tell_suspension()
+        return is_suspended
+
+    def _tell_suspension(self) -> None:
+        """Says that it began or ended: in the log, and in RQ's books, where `rq info` and the dashboard read it."""
+        if self._is_suspended:
+            log.warning("suspended: no job of %s is taken until `rq resume`", self.queue.name)
+        else:
+            log.info("no longer suspended: jobs of %s are taken again", self.queue.name)
+        self.set_state(WorkerStatus.SUSPENDED if self._is_suspended else WorkerStatus.IDLE)
 
     def _leave(self) -> None:
         try:

@@ -201,7 +201,10 @@ class Worker(WorkLoop):
         self._to_kill.clear()
         if outcome is not None:
             return outcome
-        log.warning("job %s: its work-horse died", job_id)
+        if stopped:
+            log.info("job %s: was stopped on request", job_id)
+        else:
+            log.warning("job %s: its work-horse died", job_id)
         if overdue:
             return Outcome.timed_out(timeout_s)
         return Outcome.cancelled() if stopped else Outcome.lost() if horse.has_begun else None

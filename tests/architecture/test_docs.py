@@ -93,7 +93,7 @@ def test_links_between_documents_lead_somewhere(document: str) -> None:
 
 def test_the_table_of_metrics_is_complete() -> None:
     """Each metric has its row, and there is no other."""
-    reading = Reading({}, 0, 0, 0, None, [])
+    reading = Reading({}, 0, 0, 0, None, [], False)
     told = {each.name for each in views_metrics.Exposition(reading, ["square"]).collect()}
     rows = re.findall(r"^\| `(aj_\w+)` \|[^|]*\|", (ROOT / "docs/metrics.md").read_text("utf-8"), re.MULTILINE)
     assert {name.removesuffix("_total") for name in rows} == told

@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable
+from itertools import pairwise
 
 from tests.docs.deployed import DEPLOY, unit_of
 from tests.support.pip_stand_in import main as pip
 from tests.support.processes import ROOT
+
+# The unit of Debian's package, after which ours are started.
+STORE = "redis-server.service"
 
 
 def check_command(line: str) -> None:
@@ -31,13 +35,35 @@ def _system(arguments: list[str]) -> bool:
     verb, *rest = arguments
     if verb == "daemon-reload":
         return not rest
-    units = [each.partition("@") for each in rest if each != "--now"]
-    names = [f"{name}{at}.service" for name, at, _ in units]
+    names = [_unit(each) for each in rest if each != "--now"]
+    if names == [STORE]:
+        return verb == "restart"
     return (
-        verb in ("enable", "reload", "restart")
+        verb in ("enable", "reload", "restart", "status")
         and all((DEPLOY / name).is_file() for name in names)
         and (verb != "reload" or all("ExecReload" in unit_of(name) for name in names))
     )
+
+
+def _unit(name: str) -> str:
+    """The file of a unit, of which there may be several: `shop-worker@1`, `shop-worker@*`."""
+    name, at, _ = name.partition("@")
+    return f"{name}{at}.service"
+
+
+def _journal(arguments: list[str]) -> bool:
+    units = [_unit(word) for option, word in pairwise(arguments) if option == "-u"]
+    return bool(units) and all((DEPLOY / each).is_file() for each in units)
+
+
+def _echo(arguments: list[str]) -> bool:
+    """A line for a file of the host, which names one that a command has copied there."""
+    line, target = arguments
+    return line == "include /etc/redis/shop.conf" and target.startswith(">>/etc/")
+
+
+def _curl(arguments: list[str]) -> bool:
+    return arguments[-1].startswith("http://127.0.0.1:8000/api/")
 
 
 def _docker(arguments: list[str]) -> bool:
@@ -58,5 +84,10 @@ CHECKS: dict[str, Callable[[list[str]], bool]] = {
     "pip": _pip,
     "python3": lambda arguments: arguments[:2] == ["-m", "venv"] and len(arguments) == 3,
     "systemctl": _system,
+    "journalctl": _journal,
+    "echo": _echo,
+    "curl": _curl,
+    "redis-cli": lambda arguments: arguments[0] == "-u" and arguments[2] == "--rdb",
+    "apt-get": lambda arguments: arguments == ["install", STORE.removesuffix(".service")],
     "useradd": lambda arguments: arguments[-1:] == ["shop"],
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import runpy
 import shutil
 import subprocess
 from typing import Any
@@ -14,7 +15,7 @@ from aj import views_metrics
 from aj.errors import Problem
 from aj.job import CallbackState, ErrorType, Status
 from aj.store import Reading
-from tests.docs.deployed import DEPLOY
+from tests.docs.deployed import DEPLOY, env_of
 from tests.support.processes import ROOT
 
 FILE = DEPLOY / "alerts.yml"
@@ -26,7 +27,7 @@ QUESTIONS = [line.split("|")[2] for line in PAGE.splitlines() if re.match(r"\| [
 
 def exposed() -> set[str]:
     """Every name that a scrape brings."""
-    families = list(views_metrics.Exposition(Reading({}, 0, 0, 0, None, []), ["square"]).collect())
+    families = list(views_metrics.Exposition(Reading({}, 0, 0, 0, None, [], False), ["square"]).collect())
     names = {family.name + "_total" if family.type == "counter" else family.name for family in families}
     histograms = {family.name for family in families if family.type == "histogram"}
     return names | {f"{name}_{part}" for name in histograms for part in ("bucket", "sum", "count")}
@@ -57,6 +58,18 @@ def test_prometheus_finds_no_fault_in_the_rules() -> None:
         )
         assert set(rule["labels"]) == {"severity"}
         assert set(rule["annotations"]) == {"summary"}
+
+
+def test_prometheus_is_told_where_the_figures_and_the_rules_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rules beside its file, and the path at which the application of deploy/app tells its figures."""
+    told = yaml.safe_load((DEPLOY / "prometheus.yml").read_text("utf-8"))
+    assert [(DEPLOY / each).resolve() for each in told["rule_files"]] == [FILE]
+    (scrape,) = told["scrape_configs"]
+    assert scrape["static_configs"] == [{"targets": ["127.0.0.1:8000"]}]
+    for name, value in {**env_of(DEPLOY / "shop.env"), "AJ_TASKS": "tests.support.tasks"}.items():
+        monkeypatch.setenv(name, value)
+    app = runpy.run_path(str(DEPLOY / "app/shop.py"))["create_app"]()
+    assert scrape["metrics_path"] in {rule.rule for rule in app.url_map.iter_rules()}
 
 
 def test_the_page_says_what_to_do_about_each_alert() -> None:

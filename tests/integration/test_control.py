@@ -42,9 +42,9 @@ def test_a_queued_job_that_is_cancelled_never_runs(deployment: Deployment, clien
 def test_a_running_job_is_stopped_within_two_seconds(
     deployment: Deployment, client: FlaskClient, folder: Path, receiver: Receiver
 ) -> None:
-    """Its work-horse is ended; one final status, one webhook."""
+    """Its work-horse is ended; one final status, one webhook; the log says that it was meant."""
     path = folder / "go"
-    with running_worker(deployment.env, folder):
+    with running_worker(deployment.env, folder) as worker:
         job_id = submit(client, task="wait_for_file", path=str(path), callback_url=receiver.url())
         wait_until(lambda: starts(path), what="a running job")
         begun_s = time.monotonic()
@@ -55,6 +55,8 @@ def test_a_running_job_is_stopped_within_two_seconds(
         wait_until(lambda: receiver.received, what="the webhook")
         assert document(client, submit(client, n=1))["status"] in ("queued", "running", "succeeded")
     assert len(receiver.received) == 1
+    assert f"job {job_id}: was stopped on request" in worker.output
+    assert "work-horse died" not in worker.output
 
 
 def test_a_job_that_has_ended_otherwise_cannot_be_cancelled(deployment: Deployment, client: FlaskClient) -> None:

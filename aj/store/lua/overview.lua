@@ -1,10 +1,10 @@
 -- What the dashboard's first page shows of a whole deployment. Writes nothing.
--- KEYS  1 leases of running jobs  2 delayed jobs  3 pending deliveries
+-- KEYS  1 leases of running jobs  2 delayed jobs  3 pending deliveries  4 RQ's mark that workers are suspended
 -- ARGV  1 prefix of job hashes  2 prefix of RQ's queue lists  3 prefix of RQ's sets of workers  4 our prefix
 --       5 prefix of RQ's jobs  6 most workers to tell of, and most running jobs  then queue names
 -- Keys of jobs, queues and workers are made from the prefixes, since the names of jobs and workers stand in the store.
 -- Returns {now in ms, running, delayed, pending, since when the oldest is pending in ms or -1,
---          {field, count, ...} of this hour's tally, the same of the last hour's,
+--          whether workers are suspended (1 or 0), {field, count, ...} of this hour's tally, the same of the last hour's,
 --          {{job id, name of its worker, task, started in ms, attempt, progress, owner}, ...} of running jobs,
 --          {queue, jobs in it, since when its first one waits in ms or -1, living workers of ours,
 --           {{name, host, pid, birth, last sign of life, state, jobs that succeeded, that failed}, ...}}
@@ -49,7 +49,7 @@ local pending = redis.call('ZRANGE', KEYS[3], 0, 0, 'WITHSCORES')
 local hour = math.floor(now / 3600000)
 local reply = {
     now, redis.call('ZCARD', KEYS[1]), redis.call('ZCARD', KEYS[2]), redis.call('ZCARD', KEYS[3]),
-    tonumber(pending[2] or -1), tally_of(hour), tally_of(hour - 1), running(),
+    tonumber(pending[2] or -1), redis.call('EXISTS', KEYS[4]), tally_of(hour), tally_of(hour - 1), running(),
 }
 for at = 7, #ARGV do
     local queue = ARGV[2] .. ARGV[at]
