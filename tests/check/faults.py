@@ -22,6 +22,7 @@ BASIC = {
     "succeeded without result": {"result-only-at-the-end"},
     "result beside the error": {"result-only-at-the-end"},
     "failed without error": {"error-when-failed"},
+    "error null without failure": {"error-when-failed"},
     "Retry-After 0 on 202": {"retry-after-on-accepted"},
     "Retry-After in words": {"retry-after-while-active"},
     "Retry-After at the end": {"no-retry-after-at-the-end"},

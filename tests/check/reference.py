@@ -178,6 +178,8 @@ class Reference:
             record.version += 1
         if self.has("a fifth word") and record.status == "succeeded":
             document["status"] = "done"
+        if self.has("error null without failure"):
+            document.setdefault("error", None)
         if self.has("another id in the document"):
             document["job_id"] = document["job_id"].upper()
         if self.has("times without milliseconds"):
