@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 
 import click
 
+from aj.check.forms import json_value, resource
 from aj.check.options import Call, Options
 from aj.check.point import Finding, Level, State
 from aj.check.points import ALL
@@ -138,8 +139,9 @@ def _call(kind: str, given: dict[str, Any], path: str, body: Any) -> Call | None
         except (ValueError, RecursionError):
             raise CheckError(f"--{kind.replace('_', '-')}body is not JSON: {text[:80]!r}") from None
     path = given.get(f"{kind}path") or path
-    if not path.startswith("/"):
-        raise CheckError(f"--{kind.replace('_', '-')}path must begin with /, not {path!r}")
+    wrong = resource(path)
+    if wrong:
+        raise CheckError(f"--{kind.replace('_', '-')}path {wrong}")
     return None if body is None else Call(path, body)
 
 

@@ -41,6 +41,7 @@ def _check(*arguments: str, **env: str) -> Result:
         ((NOBODY, "--body", "{"), "--body is not JSON"),
         ((NOBODY, "--slow-body", "n=5"), "--slow-body is not JSON"),
         ((NOBODY, "--path", "@elsewhere.invalid/"), "--path must begin with /"),
+        ((NOBODY, "--slow-path", "/a b"), "--slow-path must be visible ASCII"),
         ((NOBODY, "--secret", "abc"), "whsec_"),
         ((NOBODY, "--timeout", "0"), "more than 0"),
         ((NOBODY, "--job-timeout", "nan"), "more than 0"),

@@ -176,7 +176,9 @@ def _served_result(scene: Scene) -> Played:
 def error_when_failed(scene: Scene) -> Played:
     """A job that failed says why, and only such a job does."""
     name = scene.profile.job.error
-    for look in _good(scene):  # also where no job fails: a null that is always there would mislead who asks for presence
+    for look in _good(
+        scene
+    ):  # also where no job fails: a null that is always there would mislead who asks for presence
         if scene.status(look) != "failed":
             expect(not has(look.document, name), f"there is the member {name} although the job has not failed", look)
     end = scene.failing.end
