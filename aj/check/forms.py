@@ -1,4 +1,4 @@
-"""The forms that members of a profile have: each function says what is wrong with a value, or nothing.
+"""The forms that members of a profile and options have: each function says what is wrong with a value, or nothing.
 
 What is sent byte by byte has to be right here, since a mistake in it would be told as one of the server.
 This file knows no profile and no HTTP connection.
@@ -11,12 +11,14 @@ import re
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Annotated, Any
+from urllib.parse import urlsplit
 
 MOST_BYTES = 100 * 1024 * 1024
 _TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")  # Source: RFC 9110 section 5.6.2
 _VALUE = re.compile(r"[\x21-\x7e]+(?: +[\x21-\x7e]+)*")
 # Visible ASCII without what no address has, and without the fragment, which is not sent. Source: RFC 3986 appendix A.
 _RESOURCE = re.compile(r'/[^\x00-\x20\x7f-\U0010ffff"#<>\\^`{|}]*')
+_HOST = re.compile(r"[A-Za-z0-9._-]+")
 _OWN_FIELDS = ("connection", "content-length", "host", "transfer-encoding", "user-agent")
 
 
@@ -99,6 +101,26 @@ def statuses(least: int, most: int, numbers: tuple[int, ...]) -> str:
 def size(number: int) -> str:
     """The size of a body that is sent."""
     return "" if 1 <= number <= MOST_BYTES else f"must be from 1 to {MOST_BYTES} bytes, not {number}"
+
+
+def is_host(text: str) -> bool:
+    """Whether this can be the name of a host, or its IPv4 address: what a resolver takes without an error."""
+    try:
+        return bool(_HOST.fullmatch(text) and text.encode("idna"))
+    except UnicodeError:  # a part of it is empty, or too long
+        return False
+
+
+def is_base(url: str) -> bool:
+    """Whether this is an address to which paths can be added, without what is not sent or not for all to see."""
+    try:
+        parts = urlsplit(url)
+        reachable = parts.scheme in ("http", "https") and parts.port != 0 and "@" not in parts.netloc
+        host = parts.hostname or ""
+    except ValueError:
+        return False
+    plain = not parts.query and not parts.fragment and not resource(f"/{url}")
+    return reachable and plain and (is_host(host) or ":" in host)
 
 
 def json_value(value: Any) -> str:

@@ -87,7 +87,11 @@ def _played(request: Request, deadline: Deadline) -> Answer:
 def _dial(host: str, port: int, deadline: Deadline) -> socket.socket:
     """A connection to the first address of the host that takes one; all have one time together. Raises: OSError."""
     refusal: OSError | None = None
-    for family, kind, protocol, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except UnicodeError:  # a part of the name is empty or too long
+        raise socket.gaierror from None
+    for family, kind, protocol, _, address in found:
         connection = socket.socket(family, kind, protocol)
         try:
             connection.settimeout(deadline.left_s())
