@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlsplit
 
 import click
+from click.core import ParameterSource
 
 from aj.check.forms import is_base, is_host, json_value, resource
 from aj.check.options import Call, Options
@@ -58,7 +59,8 @@ def check(context: click.Context, /, url: str, **given: Any) -> None:
     if given["no_color"]:
         context.color = False
     try:
-        options = _options(url, given)
+        source = context.get_parameter_source("api_key")
+        options = replace(_options(url, given), key_is_wanted=source is not ParameterSource.ENVIRONMENT)
     except (CheckError, SettingsError) as error:
         raise click.UsageError(str(error)) from None
     level, reporter = Level(given["level"]), _Reporter(given["as_json"], given["brief"])

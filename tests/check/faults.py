@@ -72,6 +72,7 @@ COMPLETE = {
     "unknown members taken": {"unknown-member"},
     "texts taken for numbers": {"wrong-type"},
     "no pointers": {"pointers"},
+    "pointers without #": {"pointers"},
     "any callback taken": {"bad-callback"},
     "problems as plain JSON": {"problem-documents"},
     "another status in problems": {"problem-documents"},

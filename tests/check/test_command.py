@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from aj.check import command
 from aj.check.command import check
 from aj.check.points import ALL
 from aj.cli import main
@@ -133,6 +134,22 @@ def test_the_report_holds_no_key_and_no_colour_where_nobody_looks() -> None:
     assert API_KEY not in result.output
     assert "> Authorization: ***" in result.output
     assert "\x1b" not in result.output
+
+
+def _missing_key(url: str, *arguments: str, **env: str) -> tuple[str, str]:
+    """What is found of that point, and why."""
+    points = json.loads(_check(url, "--json", "--job-timeout", "2", *arguments, **env).output)["points"]
+    return next((each["state"], each["why"]) for each in points if each["name"] == "missing-key")
+
+
+def test_a_key_that_is_left_over_accuses_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An API without keys takes any; only who says by an option that it has to ask is told that it does not."""
+    monkeypatch.setattr(command, "ALL", [each for each in ALL if each.name == "missing-key"])
+    with serving("no key needed") as url:
+        left_over = _missing_key(url, AJ_API_KEY="another's")
+        wanted = _missing_key(url, "--api-key", "mine")
+    assert (left_over[0], "the API asks for no key" in left_over[1]) == ("skipped", True)
+    assert wanted == ("broken", "no API key: 202 Accepted instead of 401")
 
 
 def test_an_api_key_goes_nowhere_else() -> None:
