@@ -93,7 +93,7 @@ class Scene:
     def _count(self, exchange: Exchange) -> None:
         with self._lock:
             self._without_answer = 0 if exchange.answer else self._without_answer + 1
-            if self._without_answer >= GIVE_UP_AFTER or exchange.failure in wire.NOBODY_THERE:
+            if self._without_answer >= GIVE_UP_AFTER or exchange.failure.startswith(wire.NOBODY_THERE):
                 raise CheckUnplayable(f"{self.options.base_url}: {exchange.failure}")
 
     def is_ours(self, url: str) -> bool:
