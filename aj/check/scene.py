@@ -117,7 +117,8 @@ class Scene:
         """Sends these bytes as a submission; JSON where `fields` does not say otherwise."""
         submit = self.profile.submit
         named = {name.lower() for name, _ in fields}
-        ours = [("Content-Type", "application/json"), *submit.headers.items()]
+        kind = [] if "content-type" in map(str.lower, submit.headers) else [("Content-Type", "application/json")]
+        ours = [*kind, *submit.headers.items()]
         fields = (*((name, value) for name, value in ours if name.lower() not in named), *fields)
         return self.play(submit.method, path or self.options.call.path, fields, body, framing)
 
