@@ -17,7 +17,7 @@ MOST_BYTES = 100 * 1024 * 1024
 _TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")  # Source: RFC 9110 section 5.6.2
 _VALUE = re.compile(r"[\x21-\x7e]+(?: +[\x21-\x7e]+)*")
 # Visible ASCII without what no address has, and without the fragment, which is not sent. Source: RFC 3986 appendix A.
-_RESOURCE = re.compile(r'/[^\x00-\x20\x7f-\U0010ffff"#<>\\^`{|}]*')
+_RESOURCE = re.compile(r'/(?:%[0-9A-Fa-f]{2}|[^\x00-\x20\x7f-\U0010ffff"#%<>\\^`{|}])*')
 _HOST = re.compile(r"[A-Za-z0-9._-]+")
 _OWN_FIELDS = ("connection", "content-length", "host", "transfer-encoding", "user-agent")
 
@@ -73,13 +73,14 @@ def _path(text: str, fixed: str) -> str:
     if unknown:
         return f"has {unknown[0]} in it, which stands for nothing: {text!r}"
     sound = _RESOURCE.fullmatch(fixed)
-    return "" if sound else f"must be visible ASCII without spaces and without #, not {text!r}"
+    return "" if sound else f"must be visible ASCII without spaces, # and what else no path has, not {text!r}"
 
 
 def asked_job_resource(text: str) -> str:
     """The same, with a method and a space before it where the method is another one than usual."""
     method, space, path = text.rpartition(" ")
-    return (token(method) if space else "") or job_resource(path)
+    wrong = token(method) if space else ""
+    return f"has a method before its path, which {wrong}" if wrong else job_resource(path)
 
 
 def member(text: str) -> str:

@@ -148,6 +148,8 @@ def parse(name: str, text: str) -> Profile:
     profile = _part(Profile, {**members, **parts}, where)
     if bool(profile.job.result) == bool(profile.job.result_path):
         raise CheckError(f"{where}job must have either result (a member) or result_path")
+    if profile.submit.status and not profile.words["queued"]:
+        raise CheckError(f"{where}words.queued must have a word, since submit.status is to say it")
     return profile
 
 
@@ -165,7 +167,8 @@ def _part(kind: type[Part], members: Any, where: str) -> Part:
     values = {name: _value(hints[name], value, where + name) for name, value in members.items()}
     for name, value in values.items():
         judges = get_args(hints[name])[1:] if get_origin(hints[name]) is Annotated else ()
-        wrong = "" if value == known[name].default else next((said for judge in judges if (said := judge(value))), "")
+        is_none = value == known[name].default == ""  # an empty text where that may be says that there is none
+        wrong = "" if is_none else next((said for judge in judges if (said := judge(value))), "")
         if wrong:
             raise CheckError(f"{where}{name} {wrong}")
     return kind(**values)

@@ -63,6 +63,7 @@ def test_a_profile_maps_words() -> None:
         ("body = { n = 5 }", "body = { n = 2026-11-30 }", "submit.body cannot be sent as JSON"),
         ('path = "/tasks"', 'path = "/my tasks"', "submit.path must be visible ASCII"),
         ('path = "/tasks"', r'path = "/tasks\nHost: elsewhere"', "submit.path must be visible ASCII"),
+        ('path = "/tasks"', 'path = "/tasks%2"', "submit.path must be visible ASCII"),
         ('path = "/tasks"', 'path = "/tasks#part"', "submit.path must be visible ASCII"),
         ('path = "/tasks"', 'path = "/tasks/{id}"', "submit.path has {id} in it, which stands for nothing"),
         ('path = "/tasks/{id}"', 'path = "/{kind}/{id}"', "job.path has {kind} in it"),
@@ -77,6 +78,7 @@ def test_a_profile_maps_words() -> None:
         ("[job]", "accepted = [202, 302]\n[job]", "submit.accepted must be statuses from 200 to 299"),
         ("[job]", "invalid = []\n[job]", "submit.invalid must be statuses from 400 to 499"),
         ("[job]", "invalid = [1000]\n[job]", "submit.invalid must be statuses from 400 to 499"),
+        ("[job]", "too_large_bytes = 0\n[job]", "submit.too_large_bytes must be from 1 to 104857600"),
         ("[job]", "too_large_bytes = -1\n[job]", "submit.too_large_bytes must be from 1 to 104857600"),
         ("[job]", "too_large_bytes = 104857601\n[job]", "submit.too_large_bytes must be from 1 to 104857600"),
         ("[job]", 'id = "a..b"\n[job]', "submit.id must be names with single dots"),
@@ -87,7 +89,11 @@ def test_a_profile_maps_words() -> None:
         ("[words]", '[headers]\nidempotency = "My Key"\n[words]', "headers.idempotency must be letters"),
         ("[words]", '[headers]\napi_key = "My Key: {key}"\n[words]', "headers.api_key must be a field with {key}"),
         ("[words]", '[headers]\napi_key = "Key: {key}\\u0007"\n[words]', "headers.api_key must be a field with {key}"),
-        ("[words]", '[paths]\ncancel = "DE LETE /{id}"\n[words]', "paths.cancel must be letters"),
+        (
+            "[words]",
+            '[paths]\ncancel = "DE LETE /{id}"\n[words]',
+            "paths.cancel has a method before its path, which must be letters",
+        ),
         ("[words]", '[paths]\ncancel = "DELETE {id}"\n[words]', "paths.cancel must begin with /"),
         ("[words]", '[paths]\ndelete = "DELETE /{id}"\n[words]', "paths.delete must begin with /"),
         ("[words]", '[paths]\nhealth = ["/a", "b"]\n[words]', "paths.health has an entry that must begin with /"),
@@ -101,6 +107,19 @@ def test_a_wrong_profile_is_refused_with_what_is_wrong(old: str, new: str, said:
         parse("mine", GOOD.replace(old, new, 1))
     assert str(caught.value).startswith("profile mine: ")
     assert said in str(caught.value)
+
+
+def test_a_word_that_the_first_answer_has_to_say_must_be_known() -> None:
+    """Else no answer could be right."""
+    text = GOOD.replace('queued = ["waiting"]', "").replace("[job]", 'status = "state"\n[job]')
+    with pytest.raises(CheckError, match=r"words\.queued must have a word"):
+        parse("mine", text)
+
+
+def test_an_empty_text_says_that_there_is_none() -> None:
+    """Also where the default is another one."""
+    profile = parse("mine", GOOD.replace("[job]", 'id = ""\nlocation = ""\n[job]'))
+    assert (profile.submit.id, profile.submit.location) == ("", "")
 
 
 def test_a_member_is_found_by_its_path() -> None:
