@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlsplit
 
 import click
+from click.core import ParameterSource
 
+from aj.check.forms import is_base, is_host, json_value, resource
 from aj.check.options import Call, Options
 from aj.check.point import Finding, Level, State
 from aj.check.points import ALL
@@ -57,7 +59,8 @@ def check(context: click.Context, /, url: str, **given: Any) -> None:
     if given["no_color"]:
         context.color = False
     try:
-        options = _options(url, given)
+        source = context.get_parameter_source("api_key")
+        options = replace(_options(url, given), key_is_wanted=source is not ParameterSource.ENVIRONMENT)
     except (CheckError, SettingsError) as error:
         raise click.UsageError(str(error)) from None
     level, reporter = Level(given["level"]), _Reporter(given["as_json"], given["brief"])
@@ -89,12 +92,7 @@ class _Reporter:
 
 def _options(url: str, given: dict[str, Any]) -> Options:
     """Raises: CheckError, SettingsError: an option is wrong."""
-    try:
-        parts = urlsplit(url)
-        usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0 and "@" not in parts.netloc
-    except ValueError:
-        usable = False
-    if not usable or parts.query or parts.fragment:
+    if not is_base(url):
         raise CheckError(f"{url!r} is no base address; such as http://127.0.0.1:8140 or https://host/prefix")
     if not (0 < given["timeout"] <= MOST_S and 0 < given["job_timeout"] <= MOST_S):
         raise CheckError(f"a time must be more than 0 seconds, and at most {MOST_S}")
@@ -112,7 +110,7 @@ def _options(url: str, given: dict[str, Any]) -> Options:
         failing=_call("failing_", given, submit.failing_path or call.path, submit.failing_body),
         expiring=_call("expiring_", given, call.path, None),
         api_key=given["api_key"],
-        callback=_callback(given["callback_host"], parts.hostname or ""),
+        callback=_callback(given["callback_host"], urlsplit(url).hostname or ""),
         secret=decode_secret(given["secret"]) if given["secret"] else None,
         timeout_s=given["timeout"],
         job_timeout_s=given["job_timeout"],
@@ -137,9 +135,12 @@ def _call(kind: str, given: dict[str, Any], path: str, body: Any) -> Call | None
             body = json.loads(text)
         except (ValueError, RecursionError):
             raise CheckError(f"--{kind.replace('_', '-')}body is not JSON: {text[:80]!r}") from None
+        if json_value(body):  # such as NaN, which Python reads and JSON does not have
+            raise CheckError(f"--{kind.replace('_', '-')}body {json_value(body)}: {text[:80]!r}")
     path = given.get(f"{kind}path") or path
-    if not path.startswith("/"):
-        raise CheckError(f"--{kind.replace('_', '-')}path must begin with /, not {path!r}")
+    wrong = resource(path)
+    if wrong:
+        raise CheckError(f"--{kind.replace('_', '-')}path {wrong}")
     return None if body is None else Call(path, body)
 
 
@@ -147,9 +148,7 @@ def _callback(text: str | None, host: str) -> tuple[str, int] | None:
     """Under which name this machine is reached: loopback, where the API is there too."""
     if text is None:
         return ("127.0.0.1", 0) if host in ("localhost", "127.0.0.1", "::1") else None
-    name, colon, port = text.rpartition(":")
-    if not colon:
-        return (text, 0)
-    if not name or not port.isdecimal() or not 0 < int(port) < 65536:
+    name, colon, port = text.partition(":")
+    if not is_host(name) or (colon and not (port.isdecimal() and port.isascii() and 0 < int(port[:6]) < 65536)):
         raise CheckError(f"--callback-host must be HOST or HOST:PORT, not {text!r}")
-    return (name, int(port))
+    return (name, int(port) if colon else 0)

@@ -28,6 +28,7 @@ class Options:
     failing: Call | None = None
     expiring: Call | None = None
     api_key: str = ""
+    key_is_wanted: bool = True  # whether the API has to ask for a key: one in the environment may be left over
     callback: tuple[str, int] | None = None  # host and port under which the API reaches this machine
     secret: bytes | None = None
     timeout_s: float = 10.0

@@ -12,8 +12,9 @@ from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, TypeVar, get_type_hints
+from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
+from aj.check import forms
 from aj.errors import CheckError
 
 WORDS = ("queued", "running", "succeeded", "failed")
@@ -24,62 +25,62 @@ Part = TypeVar("Part")
 class Submit:
     """How a job is submitted, and where the answer says which one it is. Bodies are JSON values."""
 
-    path: str
-    body: Any
-    method: str = "POST"
-    accepted: tuple[int, ...] = (202,)
-    invalid: tuple[int, ...] = (422,)  # what answers JSON that is none of what is wanted
-    headers: Mapping[str, str] = field(default_factory=dict)
-    id: str = ""  # the member of the answer that holds the id; nothing where Location alone says it
-    status: str = ""  # the member that says the status, if there is one
-    members: tuple[str, ...] = ()  # where given: the answer has exactly these
-    task: str = ""  # the member that names another task
-    metadata: str = ""  # the member that is echoed in the job's document
-    location: str = "Location"  # the header that leads to the job
-    slow_body: Any = None
-    slow_path: str = ""  # where jobs of another kind have another path; so the next ones
-    failing_body: Any = None
-    failing_path: str = ""
-    too_large_bytes: int = 0  # a body of so many bytes is over the limit; 0: not known
+    path: forms.Resource
+    body: forms.JsonValue
+    method: forms.Method = "POST"
+    accepted: forms.Accepting = (202,)
+    invalid: forms.Refusing = (422,)  # what answers JSON that is none of what is wanted
+    headers: forms.HeaderFields = field(default_factory=dict)
+    id: forms.Member = ""  # the member of the answer that holds the id; nothing where Location alone says it
+    status: forms.Member = ""  # the member that says the status, if there is one
+    members: forms.Names = ()  # where given: the answer has exactly these
+    task: forms.Name = ""  # the member that names another task
+    metadata: forms.Name = ""  # the member that is echoed in the job's document
+    location: forms.FieldNameOrNone = "Location"  # the header that leads to the job
+    slow_body: forms.JsonValue = None
+    slow_path: forms.Resource = ""  # where jobs of another kind have another path; so the next ones
+    failing_body: forms.JsonValue = None
+    failing_path: forms.Resource = ""
+    too_large_bytes: forms.Size = 0  # a body of so many bytes is over the limit; 0: not known
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
     """Where a job is read, and which members of its document say what; `path` has `{id}` in it."""
 
-    path: str
-    status: str
-    id: str = ""
-    result: str = ""  # the member that holds the result, or
-    result_path: str = ""  # the path that serves it
-    error: str = ""
-    error_types: tuple[str, ...] = ()
-    cancelled: str = ""  # the type of the error of a job that was cancelled
-    times: tuple[str, ...] = ()  # members that are times, in the order in which they come to pass
+    path: forms.JobResource
+    status: forms.Member
+    id: forms.Member = ""
+    result: forms.Member = ""  # the member that holds the result, or
+    result_path: forms.JobResource = ""  # the path that serves it
+    error: forms.Member = ""
+    error_types: forms.Names = ()
+    cancelled: forms.Name = ""  # the type of the error of a job that was cancelled
+    times: forms.Members = ()  # members that are times, in the order in which they come to pass
 
 
 @dataclass(frozen=True, slots=True)
 class Paths:
     """Further resources; what is not there is not offered."""
 
-    cancel: str = ""  # with the method before it where that is not POST: `DELETE /jobs/{id}`
-    delete: str = ""
-    result: str = ""  # the bare result, beside the one in the document
-    list: str = ""
-    list_member: str = "jobs"
-    deliveries: str = ""  # the log of attempts to bring a job's webhook; POST to it sends it again
-    deliveries_member: str = "attempts"
-    about: tuple[str, ...] = ()  # what the API tells of itself
-    health: tuple[str, ...] = ()
+    cancel: forms.AskedJobResource = ""  # with the method before it where that is not POST: `DELETE /jobs/{id}`
+    delete: forms.JobResource = ""
+    result: forms.JobResource = ""  # the bare result, beside the one in the document
+    list: forms.Resource = ""
+    list_member: forms.Member = "jobs"
+    deliveries: forms.JobResource = ""  # the log of attempts to bring a job's webhook; POST to it sends it again
+    deliveries_member: forms.Member = "attempts"
+    about: forms.Resources = ()  # what the API tells of itself
+    health: forms.Resources = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Headers:
     """Header fields that an API may spell in its own way; `api_key` has `{key}` in it."""
 
-    idempotency: str = ""
-    replayed: str = ""
-    api_key: str = "Authorization: Bearer {key}"
+    idempotency: forms.FieldName = ""
+    replayed: forms.FieldName = ""
+    api_key: forms.KeyField = "Authorization: Bearer {key}"
 
     @property
     def shows_key(self) -> tuple[str, str]:
@@ -93,14 +94,14 @@ class Profile:
     """One API's way to say it all. `not_offered` maps names of groups or points to the reason."""
 
     name: str
-    title: str
+    title: forms.Name
     submit: Submit
     job: Job
     words: Mapping[str, tuple[str, ...]]
     paths: Paths = field(default_factory=Paths)
     headers: Headers = field(default_factory=Headers)
-    callback: str = ""  # the member of the body that holds the address of the webhook
-    not_offered: Mapping[str, str] = field(default_factory=dict)
+    callback: forms.Name = ""  # the member of the body that holds the address of the webhook
+    not_offered: forms.Reasons = field(default_factory=dict)
 
     def status_of(self, document: Any) -> str | None:
         """Which of our four words the document's status means, or None where it means none of them."""
@@ -131,11 +132,13 @@ def load(name: str) -> Profile:
 
 
 def parse(name: str, text: str) -> Profile:
-    """Raises: CheckError: it is no TOML, or a member is missing, unknown or of a wrong kind."""
+    """Raises: CheckError: it is no TOML, or a member is missing, unknown, of a wrong kind or of a wrong form."""
     try:
         members = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise CheckError(f"profile {name}: it is not TOML: {error}") from None
+    except RecursionError:
+        raise CheckError(f"profile {name}: it is nested too deeply") from None
     where = f"profile {name}: "
     parts: dict[str, Any] = {"name": name}
     for key, kind in {"submit": Submit, "job": Job, "paths": Paths, "headers": Headers}.items():
@@ -143,25 +146,10 @@ def parse(name: str, text: str) -> Profile:
             parts[key] = _part(kind, members.pop(key), f"{where}{key}.")
     parts["words"] = _words(members.pop("words", {}), where)
     profile = _part(Profile, {**members, **parts}, where)
-    for path in (
-        profile.job.path,
-        profile.job.result_path,
-        profile.paths.cancel,
-        profile.paths.delete,
-        profile.paths.result,
-        profile.paths.deliveries,
-    ):
-        if path and "{id}" not in path:
-            raise CheckError(f"{where}the path {path!r} must have {{id}} in it")
-    submit, paths = profile.submit, profile.paths
-    places = (submit.path, submit.slow_path, submit.failing_path, profile.job.path, profile.job.result_path, paths.list)
-    for path in (*places, paths.delete, paths.result, paths.deliveries, *paths.about, *paths.health):
-        if path and not path.startswith("/"):
-            raise CheckError(f"{where}the path {path!r} must begin with /")
-    if not all(profile.headers.shows_key) or "{key}" not in profile.headers.api_key:
-        raise CheckError(f"{where}headers.api_key must be a field with {{key}} in it, such as 'X-Key: {{key}}'")
     if bool(profile.job.result) == bool(profile.job.result_path):
         raise CheckError(f"{where}job must have either result (a member) or result_path")
+    if profile.submit.status and not profile.words["queued"]:
+        raise CheckError(f"{where}words.queued must have a word, since submit.status is to say it")
     return profile
 
 
@@ -169,17 +157,25 @@ def _part(kind: type[Part], members: Any, where: str) -> Part:
     """A dataclass of `kind` from a table of TOML."""
     if not isinstance(members, dict):
         raise CheckError(f"{where.rstrip('.')} must be a table")
-    hints, known = get_type_hints(kind), {each.name: each for each in fields(kind)}  # type: ignore[arg-type]
+    hints, known = get_type_hints(kind, include_extras=True), {each.name: each for each in fields(kind)}  # type: ignore[arg-type]
     for name in members:
         if name not in known:
             raise CheckError(f"{where}{name} is not known; there are {', '.join(known)}")
     for name, each in known.items():
         if name not in members and each.default is MISSING and each.default_factory is MISSING:
             raise CheckError(f"{where}{name} is missing")
-    return kind(**{name: _value(hints[name], value, where + name) for name, value in members.items()})
+    values = {name: _value(hints[name], value, where + name) for name, value in members.items()}
+    for name, value in values.items():
+        judges = get_args(hints[name])[1:] if get_origin(hints[name]) is Annotated else ()
+        is_none = value == known[name].default == ""  # an empty text where that may be says that there is none
+        wrong = "" if is_none else next((said for judge in judges if (said := judge(value))), "")
+        if wrong:
+            raise CheckError(f"{where}{name} {wrong}")
+    return kind(**values)
 
 
 def _value(hint: Any, value: Any, where: str) -> Any:
+    hint = get_args(hint)[0] if get_origin(hint) is Annotated else hint
     if hint in (tuple[str, ...], tuple[int, ...]):
         wanted = str if hint == tuple[str, ...] else int
         if isinstance(value, list) and all(type(each) is wanted for each in value):

@@ -93,7 +93,7 @@ class Scene:
     def _count(self, exchange: Exchange) -> None:
         with self._lock:
             self._without_answer = 0 if exchange.answer else self._without_answer + 1
-            if self._without_answer >= GIVE_UP_AFTER or exchange.failure in wire.NOBODY_THERE:
+            if self._without_answer >= GIVE_UP_AFTER or exchange.failure.startswith(wire.NOBODY_THERE):
                 raise CheckUnplayable(f"{self.options.base_url}: {exchange.failure}")
 
     def is_ours(self, url: str) -> bool:
@@ -117,7 +117,8 @@ class Scene:
         """Sends these bytes as a submission; JSON where `fields` does not say otherwise."""
         submit = self.profile.submit
         named = {name.lower() for name, _ in fields}
-        ours = [("Content-Type", "application/json"), *submit.headers.items()]
+        kind = [] if "content-type" in map(str.lower, submit.headers) else [("Content-Type", "application/json")]
+        ours = [*kind, *submit.headers.items()]
         fields = (*((name, value) for name, value in ours if name.lower() not in named), *fields)
         return self.play(submit.method, path or self.options.call.path, fields, body, framing)
 

@@ -23,7 +23,8 @@ from aj.version import __version__
 
 MAX_ANSWER_BYTES = 2 * 1024 * 1024
 REFUSED, NO_SUCH_HOST = "the connection was refused", "the name of the host leads nowhere"
-NOBODY_THERE = (REFUSED, NO_SUCH_HOST)
+NOT_TRUSTED, NO_TLS = "its certificate is not trusted", "it does not speak TLS as we do"
+NOBODY_THERE = (REFUSED, NO_SUCH_HOST, NOT_TRUSTED, NO_TLS)  # what failures begin with where no request gets through
 REST_TIMEOUT_S = 1.0
 _CHUNK_BYTES = 8192
 
@@ -60,6 +61,8 @@ def play(request: Request, timeout_s: float) -> Exchange:
         failure = REFUSED
     except socket.gaierror:
         failure = NO_SUCH_HOST
+    except _NoTls as error:
+        failure = str(error)
     except ssl.SSLError as error:
         failure = f"TLS failed: {error.reason or error}"
     except (OSError, HTTPException, ValueError) as error:
@@ -75,8 +78,7 @@ def _played(request: Request, deadline: Deadline) -> Answer:
     with contextlib.ExitStack() as stack:
         connection = stack.enter_context(_dial(host, port, deadline))
         if secure:
-            connection.settimeout(deadline.left_s())
-            connection = stack.enter_context(ssl.create_default_context().wrap_socket(connection, server_hostname=host))
+            connection = stack.enter_context(_secured(connection, host, deadline))
         _send(connection, data, deadline)
         if request.framing == "cut" and not secure:
             with contextlib.suppress(OSError):
@@ -87,7 +89,11 @@ def _played(request: Request, deadline: Deadline) -> Answer:
 def _dial(host: str, port: int, deadline: Deadline) -> socket.socket:
     """A connection to the first address of the host that takes one; all have one time together. Raises: OSError."""
     refusal: OSError | None = None
-    for family, kind, protocol, _, address in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM):
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except UnicodeError:  # a part of the name is empty or too long
+        raise socket.gaierror from None
+    for family, kind, protocol, _, address in found:
         connection = socket.socket(family, kind, protocol)
         try:
             connection.settimeout(deadline.left_s())
@@ -99,10 +105,28 @@ def _dial(host: str, port: int, deadline: Deadline) -> socket.socket:
     raise refusal or OSError("the host has no address")
 
 
+class _NoTls(Exception):
+    """TLS was not agreed upon, and will not be at the next try either."""
+
+
+def _secured(connection: socket.socket, host: str, deadline: Deadline) -> ssl.SSLSocket:
+    """The connection with TLS over it, to who proves to be this host. Raises: _NoTls, OSError."""
+    connection.settimeout(deadline.left_s())
+    try:
+        return ssl.create_default_context().wrap_socket(connection, server_hostname=host)
+    except ssl.SSLCertVerificationError as error:
+        hint = "SSL_CERT_FILE names a file with your own authority"
+        raise _NoTls(f"{NOT_TRUSTED} ({error.verify_message.rstrip('.')}); {hint}") from None
+    except ssl.SSLEOFError:  # hung up, which may be otherwise at the next try
+        raise
+    except ssl.SSLError as error:
+        raise _NoTls(f"{NO_TLS} ({error.reason or error})") from None
+
+
 def _send(connection: socket.socket, data: bytes, deadline: Deadline) -> None:
     left = memoryview(data)
-    # Who refuses early may close before all has come, and has answered all the same.
-    with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+    # Who refuses early may close before all has come, and has answered all the same. The last two are so over TLS.
+    with contextlib.suppress(BrokenPipeError, ConnectionResetError, ssl.SSLEOFError, ssl.SSLZeroReturnError):
         while left:
             connection.settimeout(deadline.left_s())
             left = left[connection.send(left[:_CHUNK_BYTES]) :]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -145,16 +147,21 @@ class Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def serving(*faults: str) -> Iterator[str]:
-    """The base URL of a reference server with these faults."""
+def serving(*faults: str, certificate: Path | None = None) -> Iterator[str]:
+    """The base URL of a reference server with these faults; over TLS where there is a file with key and certificate."""
     reference = Reference(frozenset(faults))
     server = ThreadingHTTPServer(("127.0.0.1", 0), type("Bound", (Handler,), {"reference": reference}))
     server.daemon_threads = True
     server.request_queue_size = 64
+    if certificate:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate)
+        # The handshake is made by the thread of its connection, and not by the one that accepts them all.
+        server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()
     try:
-        yield f"http://127.0.0.1:{server.server_address[1]}"
+        yield f"http{'s' if certificate else ''}://127.0.0.1:{server.server_address[1]}"
     finally:
         server.shutdown()
         server.server_close()

@@ -49,6 +49,8 @@ class Reference:
     # -- submissions -----------------------------------------------------------------------------------------
 
     def submit(self, request: Request) -> Answer:
+        if self.has("500 for each submission"):
+            raise Refused(500, "oh", {"Content-Type": "text/html"})
         body = request.body()
         keys = request.headers.get_all("Idempotency-Key") or []
         key = None if self.has("keys ignored") else strict.key(keys, self.faults)
@@ -142,8 +144,7 @@ class Reference:
         raise Refused(404, "no such job")
 
     def look(self, job_id: str, request: Request) -> Answer:
-        if len(job_id) > 100 and self.has("500 for odd ids"):
-            raise Refused(500, "oh")
+        self._stumble(job_id)
         if job_id not in self.engine.jobs and self._is_uuid(job_id) and self.has("ghost ids"):
             return (
                 200,
@@ -171,6 +172,13 @@ class Reference:
             return 304, fields, None
         return 200, fields, self._shown(record)
 
+    def _stumble(self, job_id: str) -> None:
+        """Errors of a server that does not expect such ids."""
+        if len(job_id) > 100 and self.has("500 for odd ids"):
+            raise Refused(500, "oh")
+        if not self._is_uuid(job_id) and self.has("500 for malformed ids"):
+            raise Refused(500, "oh", {"Cache-Control": "private", "Content-Type": "text/html"})
+
     def _shown(self, record: Record) -> dict[str, Any]:
         document = record.document()
         if self.has("changes after the end") and record.first and record.status == "succeeded":
@@ -178,6 +186,8 @@ class Reference:
             record.version += 1
         if self.has("a fifth word") and record.status == "succeeded":
             document["status"] = "done"
+        if self.has("error null without failure"):
+            document.setdefault("error", None)
         if self.has("another id in the document"):
             document["job_id"] = document["job_id"].upper()
         if self.has("times without milliseconds"):

@@ -99,7 +99,8 @@ def checked(values: dict[str, Any], faults: frozenset[str]) -> Record:
 
 
 def _wrong(name: str, why: str, faults: frozenset[str] = frozenset()) -> Refused:
-    errors = [] if "no pointers" in faults else [{"pointer": f"#/{name}", "detail": why}]
+    pointer = f"/{name}" if "pointers without #" in faults else f"#/{name}"
+    errors = [] if "no pointers" in faults else [{"pointer": pointer, "detail": why}]
     return Refused(422, f"{name} is {why}", {}, {"errors": errors})
 
 

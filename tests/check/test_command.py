@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from aj.check import command
 from aj.check.command import check
 from aj.check.points import ALL
 from aj.cli import main
@@ -37,15 +38,30 @@ def _check(*arguments: str, **env: str) -> Result:
         (("http://a:99999/",), "no base address"),
         (("http://user:word@a/",), "no base address"),
         (("http://a/?q=1",), "no base address"),
+        (("http://a..b",), "no base address"),
+        ((f"http://{'a' * 64}/",), "no base address"),
+        (("http://a b/",), "no base address"),
+        (("http://a/pre fix",), "no base address"),
+        (("http://a/\n",), "no base address"),
+        (("http://ä.example/",), "no base address"),
         ((NOBODY, "--profile", "nobody's"), "aj, celery-flower, ogc-processes"),
         ((NOBODY, "--body", "{"), "--body is not JSON"),
         ((NOBODY, "--slow-body", "n=5"), "--slow-body is not JSON"),
+        ((NOBODY, "--body", "NaN"), "--body cannot be sent as JSON"),
+        ((NOBODY, "--failing-body", '{"n": -Infinity}'), "--failing-body cannot be sent as JSON"),
+        ((NOBODY, "--body", "1e400"), "--body cannot be sent as JSON"),
+        ((NOBODY, "--body", r'"\ud800"'), "--body cannot be sent as JSON"),
         ((NOBODY, "--path", "@elsewhere.invalid/"), "--path must begin with /"),
+        ((NOBODY, "--slow-path", "/a b"), "--slow-path must be visible ASCII"),
         ((NOBODY, "--secret", "abc"), "whsec_"),
         ((NOBODY, "--timeout", "0"), "more than 0"),
         ((NOBODY, "--job-timeout", "nan"), "more than 0"),
         ((NOBODY, "--api-key", "a\nb"), "visible ASCII"),
         ((NOBODY, "--callback-host", "here:port"), "HOST:PORT"),
+        ((NOBODY, "--callback-host", "here..there"), "HOST:PORT"),
+        ((NOBODY, "--callback-host", "http://here/"), "HOST:PORT"),
+        ((NOBODY, "--callback-host", "::1"), "HOST:PORT"),
+        ((NOBODY, "--callback-host", "here:" + "9" * 5000), "HOST:PORT"),
         ((NOBODY, "--level", "some"), "'some'"),
     ],
 )
@@ -118,6 +134,22 @@ def test_the_report_holds_no_key_and_no_colour_where_nobody_looks() -> None:
     assert API_KEY not in result.output
     assert "> Authorization: ***" in result.output
     assert "\x1b" not in result.output
+
+
+def _missing_key(url: str, *arguments: str, **env: str) -> tuple[str, str]:
+    """What is found of that point, and why."""
+    points = json.loads(_check(url, "--json", "--job-timeout", "2", *arguments, **env).output)["points"]
+    return next((each["state"], each["why"]) for each in points if each["name"] == "missing-key")
+
+
+def test_a_key_that_is_left_over_accuses_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An API without keys takes any; only who says by an option that it has to ask is told that it does not."""
+    monkeypatch.setattr(command, "ALL", [each for each in ALL if each.name == "missing-key"])
+    with serving("no key needed") as url:
+        left_over = _missing_key(url, AJ_API_KEY="another's")
+        wanted = _missing_key(url, "--api-key", "mine")
+    assert (left_over[0], "the API asks for no key" in left_over[1]) == ("skipped", True)
+    assert wanted == ("broken", "no API key: 202 Accepted instead of 401")
 
 
 def test_an_api_key_goes_nowhere_else() -> None:

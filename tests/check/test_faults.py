@@ -49,6 +49,14 @@ def test_a_fault_is_named_by_the_points_that_it_breaks(outcomes: dict[str, Futur
         assert finding.exchanges or finding.state is State.SKIPPED
 
 
+def test_a_pointer_that_is_no_part_of_an_address_is_shown_beside_the_right_one(
+    outcomes: dict[str, Future[Outcome]],
+) -> None:
+    """RFC 9457 wants a fragment, and the bare pointer is what is easily taken for it."""
+    why = names(outcomes["pointers without #"].result(), State.BROKEN)["pointers"]
+    assert "the pointer is /no_such_member, where #/no_such_member is right" in why
+
+
 def test_every_point_has_a_fault_that_breaks_it() -> None:
     """No point holds whatever the server does."""
     broken = set().union(*(points for _, points in FAULTS.values()))

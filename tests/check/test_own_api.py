@@ -40,3 +40,15 @@ def test_our_own_api_holds_every_point(deploy: Callable[..., Deployment], folder
     otherwise = {each["name"]: each["why"] for each in report["points"] if each["state"] != State.HELD}
     assert (otherwise, report["unplayable"], result.exit_code) == ({}, None, 0)
     assert len(report["points"]) == len(ALL)
+
+
+def test_limits_that_the_contract_allows_break_no_point(deploy: Callable[..., Deployment], folder: Path) -> None:
+    """Where few submissions are taken most is skipped, and nothing of it is told as a fault."""
+    env = deploy(AJ_TASKS="tests.support.checked_tasks", AJ_RATE="3/60", AJ_MAX_QUEUED="2").env
+    arguments = ("--json", "--slow-body", '{"task": "rest", "seconds": 2}', "--failing-body", '{"task": "fail"}')
+    with running_worker(env, folder), running_api(env, folder) as (_, url):
+        result = CliRunner().invoke(check, [url, *arguments], catch_exceptions=False)
+    report = json.loads(result.output)
+    broken = {each["name"]: each["why"] for each in report["points"] if each["state"] == State.BROKEN}
+    assert (broken, report["unplayable"], result.exit_code) == ({}, None, 0)
+    assert report["counts"]["skipped"] > report["counts"]["held"] > 0

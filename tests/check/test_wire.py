@@ -65,7 +65,14 @@ def test_a_redirect_is_an_answer_and_not_followed() -> None:
 
 @pytest.mark.parametrize(
     "url",
-    ["https://127.0.0.1:{port}/", "http://127.0.0.1:1/", "http://no-such-host.invalid/", "http://[::1", "http://a:b/"],
+    [
+        "https://127.0.0.1:{port}/",
+        "http://127.0.0.1:1/",
+        "http://no-such-host.invalid/",
+        "http://a..b/",
+        "http://[::1",
+        "http://a:b/",
+    ],
 )
 def test_where_nobody_answers_the_exchange_says_so(url: str) -> None:
     """TLS to a server without, a closed port, a name that is none, an address that is none."""

@@ -155,7 +155,7 @@ def list_newest_first(scene: Scene) -> Played:
 def list_pages(scene: Scene) -> Played:
     """A page has at most as many jobs as were asked for, and Link leads to the next, without a gap or a repeat."""
     wanted = [scene.submit().id for _ in range(3)]
-    url, seen = f"{scene.profile.paths.list}?limit=2", []
+    url, seen = _asked(scene, "limit=2"), []
     for _ in range(50):
         page = scene.play("GET", url)
         expect_status(page, 200)
@@ -177,7 +177,7 @@ def list_pages(scene: Scene) -> Played:
 def list_query(scene: Scene) -> Played:
     """A query that makes no sense is 400."""
     for query in ("limit=none", "limit=0", "status=nonsense", "cursor=%00"):
-        exchange = scene.play("GET", f"{scene.profile.paths.list}?{query}")
+        exchange = scene.play("GET", _asked(scene, query))
         expect_status(exchange, 400, when=query)
     return exchange
 
@@ -209,6 +209,12 @@ def _expect_cancelled(scene: Scene, story: Story) -> Exchange:
         kind = at(end.document, f"{job.error}.type")
         expect(kind == job.cancelled, f"{job.error}.type is {kind}, not {job.cancelled}", end)
     return end
+
+
+def _asked(scene: Scene, query: str) -> str:
+    """The list with this query, beside the one that the profile may give it."""
+    path = scene.profile.paths.list
+    return f"{path}{'&' if '?' in path else '?'}{query}"
 
 
 def _listed(scene: Scene, exchange: Exchange) -> list[object]:

@@ -149,6 +149,7 @@ def refusal_spends_no_key(scene: Scene) -> Played:
 def malformed_key(scene: Scene) -> Played:
     """A key that is empty, too long, not ASCII or half quoted is 400, and makes no job."""
     name = scene.profile.headers.idempotency
+    scene.submit()
     for text in _MALFORMED:
         exchange = scene.send(scene.body(), ((name, text or " "),))
         expect_status(exchange, 400, when=f"the key {text[:20]!r}")
@@ -158,6 +159,7 @@ def malformed_key(scene: Scene) -> Played:
 @point(Level.SAFE_RETRY, "RFC 9110 §5.3, docs/contract.md §2", "idempotency")
 def repeated_key(scene: Scene) -> Played:
     """Two keys in one request are 400."""
+    scene.submit()
     exchange = scene.send(scene.body(), (*_key(scene), *_key(scene)))
     expect_status(exchange, 400, when="two keys")
     return exchange
