@@ -88,11 +88,11 @@ class Client:
         Raises:
             ApiError: it was refused.
             Unreachable: no usable answer in time; its `idempotency_key` makes it safe to submit the same again.
-            TypeError, ValueError: the members are no JSON, or one is given twice.
+            TypeError, ValueError: a member is no JSON, and is named; or one is given twice.
         """
         if body is not None and body.keys() & members.keys():
             raise TypeError(f"given twice: {', '.join(sorted(body.keys() & members.keys()))}")
-        sent = json.dumps({**(body or {}), **members}, allow_nan=False).encode()
+        sent = _encoded({**(body or {}), **members})
         key = str(uuid4()) if idempotency_key is None else idempotency_key
         hold_s = int(max(0, wait_s))
         call = Call("POST", self._transport.base.of("/jobs"), sent, {"Idempotency-Key": _quoted(key)}, hold_s or None)
@@ -168,6 +168,20 @@ class Client:
             return ""
         said = api_error(answer)
         return said.detail if said.slug == "not-ready" else None
+
+
+def _encoded(members: Mapping[str, Any]) -> bytes:
+    """The members as JSON. Raises: TypeError, ValueError: one of them is none; the message begins with its name."""
+    try:
+        return json.dumps(members, allow_nan=False).encode()
+    except (TypeError, ValueError):
+        for name, value in members.items():
+            try:
+                json.dumps(value, allow_nan=False)
+            except (TypeError, ValueError) as trouble:
+                kind = TypeError if isinstance(trouble, TypeError) else ValueError
+                raise kind(f"{name} cannot be sent as JSON: {trouble}") from None
+        raise
 
 
 def _quoted(key: str) -> str:
