@@ -5,6 +5,8 @@ Mounts in any Flask app under any prefix. What the routes do stands in `views`.
 
 from __future__ import annotations
 
+import logging
+import os
 from collections.abc import Callable, Mapping
 from functools import lru_cache, partial
 from typing import Any
@@ -30,6 +32,8 @@ from aj.store import Board, Changes, Control, Figures, Jobs, Keys, Sessions, con
 from aj.submit import Submit
 from aj.version import USER_AGENT
 from aj.waiting import Waiting
+
+log = logging.getLogger("aj.blueprint")
 
 ROUTES = (
     ("POST", "/jobs", "submit", views.submit_job),
@@ -83,7 +87,7 @@ class JobsBlueprint(Blueprint):
         name = f"{state.name_prefix}.{state.name}".lstrip(".")
         apis = state.app.extensions.setdefault(EXTENSION, {})
         jobs_url = lru_cache(MOST_ROOTS)(partial(_jobs_url, state.app.url_map, f"{name}.status"))
-        api = apis[name] = make_api(self._settings or Settings.from_config(state.app.config), jobs_url)
+        api = apis[name] = make_api(self._settings or _settings_of(state.app.config), jobs_url)
         for method, path, ending, view in dashboard.ROUTES if api.settings.dashboard != "off" else ():
             # These are for people, and no part of the API that OpenAPI tells of.
             place, endpoint = f"/{dashboard.ROOT}{path}", f"{dashboard.ROOT}{ending}"
@@ -98,6 +102,13 @@ class JobsBlueprint(Blueprint):
         pages = f"{prefix}/{dashboard.ROOT}" if ours == prefix and api.settings.dashboard != "off" else None
         # Routing fails before a blueprint is chosen, so its error handlers never see these.
         state.app.before_request(partial(_routing_error, ours, pages))
+
+
+def _settings_of(config: Mapping[str, Any]) -> Settings:
+    """The settings in an app's config. A slip in a variable is only told of here, since `AJ_` may be the app's too."""
+    for sentence in Settings.unknown(os.environ):
+        log.warning("%s", sentence)
+    return Settings.from_config(config, os.environ)
 
 
 def make_api(settings: Settings, jobs_url: Callable[[str], str]) -> Api:

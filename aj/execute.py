@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +23,8 @@ log = logging.getLogger("aj.execute")
 LONGEST_DETAIL = 2000
 # Well below what any version of Python can write, and what readers elsewhere take, of which some give up at 512.
 DEEPEST_RESULT = 400
+OLDER = "Was it changed after the worker had started? A worker reads its tasks once, and has to be restarted then."
+_NO_JSON_TYPE = re.compile(r"Object of type (.{1,100}) is not JSON serializable")
 
 
 class TimedOut(BaseException):
@@ -48,13 +51,12 @@ def prepare(registry: Registry, name: str | None, params: Mapping[str, Any]) -> 
     """The call that a job asks for. Raises: Refused: no such task here, or the parameters do not fit it any more."""
     task: Task | None = registry.get(name) if name is not None else None
     if task is None:
-        raise Refused(ErrorType.TASK_UNAVAILABLE, f"No task named {name!r} is known to the worker.")
+        raise Refused(ErrorType.TASK_UNAVAILABLE, f"No task named {name!r} is known to the worker. {OLDER}")
     try:
         arguments = task.arguments(params)
     except ValueError:
-        raise Refused(
-            ErrorType.TASK_UNAVAILABLE, f"The parameters do not fit the worker's version of the task {name!r}."
-        ) from None
+        detail = f"The parameters do not fit the worker's version of the task {name!r}. {OLDER}"
+        raise Refused(ErrorType.TASK_UNAVAILABLE, detail) from None
     return lambda: task.function(**arguments)
 
 
@@ -102,9 +104,8 @@ def _encoded(result: Any, max_result_bytes: int) -> bytes:
     try:
         body = to_json(result)
     except (ValueError, TypeError, RecursionError) as error:
-        raise Refused(
-            ErrorType.RESULT_INVALID, f"The return value cannot be written as JSON ({type(error).__name__})."
-        ) from error
+        detail = f"The return value cannot be written as JSON ({_why_no_json(error)})."
+        raise Refused(ErrorType.RESULT_INVALID, detail) from error
     trouble = _trouble_in(result)
     if trouble is not None:
         raise Refused(ErrorType.RESULT_INVALID, f"The return value {trouble}.")
@@ -113,6 +114,15 @@ def _encoded(result: Any, max_result_bytes: int) -> bytes:
             ErrorType.RESULT_TOO_LARGE, f"The result is {len(body)} bytes of JSON; the limit is {max_result_bytes}."
         )
     return body
+
+
+def _why_no_json(error: Exception) -> str:
+    """The class of the error, and of the value that it is about; nothing of the value itself."""
+    kind = _NO_JSON_TYPE.fullmatch(str(error)) if type(error) is TypeError else None
+    word = type(error).__name__
+    return (
+        word if kind is None else f"{word}: {kind[1]} has no form in JSON, so the task has to give it one, such as text"
+    )
 
 
 def _trouble_in(result: Any) -> str | None:

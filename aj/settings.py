@@ -8,7 +8,6 @@ This file holds values only: it opens nothing and starts nothing.
 
 from __future__ import annotations
 
-import difflib
 import ipaddress
 import re
 from collections.abc import Callable, Mapping
@@ -16,6 +15,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
 from aj.errors import SettingsError
+from aj.given import Given, in_config, in_environment, unknown
 from aj.rate import Rate
 from aj.signature import decode_secret
 
@@ -23,8 +23,6 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 DAY_S = 86_400
 LONGEST_TTL_S = 366 * DAY_S
-
-CALLERS_OWN = ("AJ_URL", "AJ_API_KEY", "AJ_CHECK_SECRET")  # the command line reads them
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,41 +236,28 @@ class Settings:
 
         Raises: SettingsError: a value is not accepted, or an `AJ_…` variable is not a setting.
         """
-        known = {variable(name): name for name in _PARSERS}
-        named: dict[str, tuple[str, str]] = {}
-        for called, text in environ.items():
-            # A pair name:hash in AJ_API_KEY is a slip for AJ_API_KEYS, and would leave the API open.
-            is_callers_own = called in CALLERS_OWN and not (called == "AJ_API_KEY" and ":" in text)
-            if is_callers_own or not called.startswith("AJ_"):
-                continue
-            if called not in known:
-                close = difflib.get_close_matches(called.upper(), known, 1)
-                hint = f"; did you mean {close[0]}?" if close else "; docs/settings.md lists them"
-                raise SettingsError(f"{called} is not a setting of this version{hint}")
-            named[known[called]] = called, text
-        if "redis_url" not in named and environ.get("REDIS_URL"):
-            named["redis_url"] = "REDIS_URL", environ["REDIS_URL"]
-        return cls._parsed(named)
+        for sentence in unknown(environ, _PARSERS):
+            raise SettingsError(sentence)
+        return cls._parsed(in_environment(environ, _PARSERS))
 
     @classmethod
-    def from_config(cls, config: Mapping[str, Any]) -> Settings:
-        """Settings from a Flask app's config: `AJ_RESULT_TTL_S`, else `RESULT_TTL_S`; `AJ_LOG` by its full name only.
+    def from_config(cls, config: Mapping[str, Any], environ: Mapping[str, str] | None = None) -> Settings:
+        """Settings from a Flask app's config: `AJ_RESULT_TTL_S`, else `RESULT_TTL_S`.
 
-        Values may be text as in the environment, numbers, or lists and tuples of these.
+        Values may be text as in the environment, numbers, or lists and tuples of these. `environ` tells what
+        `from_prefixed_env("AJ")` has brought there, and gives what is never taken by its bare name.
 
         Raises: SettingsError: a value is not accepted.
         """
-        named: dict[str, tuple[str, str]] = {}
-        for name in _PARSERS:
-            for called in (variable(name),) if name in _FULL_NAME_ONLY else (name.upper(), variable(name)):
-                value = config.get(called)
-                if value is not None:
-                    text = ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
-                    named[name] = called, text
-        return cls._parsed(named)
+        return cls._parsed(in_config(config, environ or {}, _PARSERS, _FULL_NAME_ONLY))
+
+    @staticmethod
+    def unknown(environ: Mapping[str, str]) -> list[str]:
+        """A sentence for each `AJ_…` variable of `environ` that is not a setting."""
+        return list(unknown(environ, _PARSERS))
 
     @classmethod
-    def _parsed(cls, named: Mapping[str, tuple[str, str]]) -> Settings:
+    def _parsed(cls, named: Given) -> Settings:
         """Settings from, for each field that was given, the name it was given by and its text."""
         values: dict[str, Any] = {}
         for name, (called, text) in named.items():
@@ -291,8 +276,3 @@ _PARSERS: dict[str, tuple[Callable[[str], Any], bool]] = {
     each.name: (each.metadata["parse"], each.metadata.get("secret", False)) for each in fields(Settings)
 }
 _FULL_NAME_ONLY = {each.name for each in fields(Settings) if each.metadata.get("full_name_only")}
-
-
-def variable(name: str) -> str:
-    """The environment variable of a field of `Settings`."""
-    return f"AJ_{name.upper()}"

@@ -12,6 +12,8 @@ from typing import Any, BinaryIO
 import click
 
 from aj.cli.ends import tell_error
+from aj.cli.terminal import talk_over
+from aj.cli.text import plain
 from aj.client import Client, ClientError, Job
 
 DEFAULT_URL = "http://127.0.0.1:8140"
@@ -52,7 +54,19 @@ class Api:
         return self._client_of(base).job(named)
 
     def _client_of(self, base: str) -> Client:
-        return Client(base, api_key=self.api_key, timeout_s=self.patience_s)
+        return Client(base, api_key=self.api_key, timeout_s=self.patience_s, on_trouble=_FirstTrouble(base))
+
+
+class _FirstTrouble:
+    """Tells the person who waits why it takes so long, once: the tries that follow mostly meet the same."""
+
+    def __init__(self, base: str) -> None:
+        self._is_told, self._more = False, "; AJ_URL or --url names another API" if base == DEFAULT_URL else ""
+
+    def __call__(self, text: str) -> None:
+        if not self._is_told:
+            self._is_told = True
+            talk_over(f"aj: {plain(text)}{self._more}")
 
 
 def with_api(command: Command) -> Command:

@@ -9,12 +9,12 @@ import threading
 from types import TracebackType
 
 from aj import clock
-from aj.cli.terminal import Screen
+from aj.cli.doubt import Doubt
+from aj.cli.terminal import CLEAR, REST_OF_LINE_AWAY, START_OF_LINE, Screen
 from aj.cli.view import View, line, live_line
 from aj.client import Job
 
 LIVE_EVERY_S, PLAIN_EVERY_S = 0.2, 1.0
-_START_OF_LINE, _REST_OF_LINE_AWAY = "\r", "\x1b[K"
 
 
 def follow(job: Job, timeout_s: float | None, screen: Screen) -> Job:
@@ -25,6 +25,7 @@ def follow(job: Job, timeout_s: float | None, screen: Screen) -> Job:
     with Follower(screen) as follower:
         if job.status:
             follower.saw(job)
+        follower.doubt(job.url)
         return job.wait(timeout_s, follower.saw)
 
 
@@ -47,10 +48,11 @@ class Follower:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._over.set()
+        with self._lock:
+            self._over.set()
         self._thread.join()
         if self._screen.is_live:
-            self._screen.tell(_START_OF_LINE + _REST_OF_LINE_AWAY)
+            self._screen.tell(CLEAR)
 
     def saw(self, job: Job) -> None:
         """The job has changed."""
@@ -59,6 +61,16 @@ class Follower:
         self._view, self._seen_s = view, clock.monotonic_s()
         if self._screen.is_live or moved_on:
             self._tell()
+
+    def doubt(self, url: str) -> None:
+        """Has the API asked why the job at `url` waits, where it waits for long."""
+        Doubt(url, lambda: self._view.status == "queued", self._remark, self._over).begin()
+
+    def _remark(self, text: str) -> None:
+        """Writes a line of its own, and nothing once the wait is over."""
+        with self._lock:
+            if not self._over.is_set():
+                self._screen.tell((CLEAR if self._screen.is_live else "") + text + "\n")
 
     def _keep_telling(self) -> None:
         """Draws while nothing is seen. In a file it tells what has changed since, so a flood of reports is no flood."""
@@ -71,7 +83,7 @@ class Follower:
             view, now_s = self._view, clock.monotonic_s()
             if self._screen.is_live:
                 drawn = live_line(view, now_s - self._began_s, now_s - self._seen_s, self._screen.columns - 1)
-                self._screen.tell(_START_OF_LINE + drawn + _REST_OF_LINE_AWAY)
+                self._screen.tell(START_OF_LINE + drawn + REST_OF_LINE_AWAY)
             elif view.status in ("queued", "running") and _without_estimate(view) != self._told:
                 self._told = _without_estimate(view)
                 self._screen.tell(line(view) + "\n")

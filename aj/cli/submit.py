@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import uuid
 from typing import Any
 
@@ -14,8 +15,8 @@ from aj.cli.exits import Exit
 from aj.cli.jobs import wait_for
 from aj.cli.terminal import say, say_json, talk
 from aj.cli.text import plain
-from aj.cli.values import body_of, members
-from aj.client import NotUnderstood
+from aj.cli.values import body_of, members, mistaken
+from aj.client import ApiError, NotUnderstood
 
 HELD_S = 1.0
 
@@ -62,6 +63,11 @@ def submit(api: Api, **given: Any) -> int:
     except NotUnderstood as error:
         code = tell_error(error, api.as_json)
         talk(f"  the job may have been accepted: the same again with --key {key} is the same job")
+        return code
+    except ApiError as error:
+        code = tell_error(error, api.as_json)
+        for pair in mistaken(body, given["pairs"], error.errors):
+            talk(f"  the value was read as JSON; as text it is --text {plain(shlex.quote(pair))}")
         return code
     if given["wait"]:
         return wait_for(api, job, given["timeout_s"])

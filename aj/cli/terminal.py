@@ -17,6 +17,8 @@ from aj.errors import AjError
 
 _COLOURS = {"green": "32", "red": "31", "yellow": "33"}
 NARROWEST, USUAL = 20, 80
+START_OF_LINE, REST_OF_LINE_AWAY = "\r", "\x1b[K"
+CLEAR = START_OF_LINE + REST_OF_LINE_AWAY
 
 
 class Unwritten(AjError):
@@ -101,6 +103,12 @@ def say_json(value: object) -> None:
 def talk(*lines: str) -> None:
     """Tells the person who waits."""
     talk_to().tell("".join(f"{line}\n" for line in lines))
+
+
+def talk_over(line: str) -> None:
+    """Tells it in the place of a line that may be drawn again and again there."""
+    screen = talk_to()
+    screen.tell((CLEAR if screen.is_live else "") + line + "\n")
 
 
 def take_any_text() -> None:

@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
 from typing import Any
+from urllib.parse import quote
 
 import click
+
+_TASK = re.compile(r"[A-Za-z0-9_.-]{1,100}")
 
 
 def members(pairs: Iterable[str], texts: Iterable[str] = ()) -> dict[str, Any]:
@@ -24,13 +28,27 @@ def members(pairs: Iterable[str], texts: Iterable[str] = ()) -> dict[str, Any]:
         for pair in group:
             name, sign, text = pair.partition("=")
             if not sign or not name:
-                raise click.UsageError(f"{pair!r} is no NAME=VALUE")
+                hint = f"; if it is a task, write --task {pair}" if _TASK.fullmatch(pair) else ""
+                raise click.UsageError(f"{pair!r} is no NAME=VALUE{hint}")
             if not _is_utf8(pair):
                 raise click.UsageError(f"{name!r}: the value is not UTF-8")
             if name in made:
                 raise click.UsageError(f"{name!r} is given twice")
             made[name] = text if is_text else value_of(text)
     return made
+
+
+def mistaken(made: Mapping[str, Any], pairs: Iterable[str], errors: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Those of `pairs` whose values were read as JSON, and of which `errors` of the API say that text is wanted."""
+    wanted = [str(each.get("pointer")) for each in errors if "string" in str(each.get("detail"))]
+    found = []
+    for pair in pairs:
+        name = pair.partition("=")[0]
+        pointer, value = "#/" + quote(name.replace("~", "~0").replace("/", "~1")), made.get(name)
+        inner = () if isinstance(value, list | dict) else (pointer + "/",)  # a type of several says which it tried
+        if not isinstance(value, str) and any(each == pointer or each.startswith(inner) for each in wanted):
+            found.append(pair)
+    return found
 
 
 def value_of(text: str) -> Any:

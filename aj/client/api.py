@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from http import HTTPStatus
 from typing import Any, Self
 from urllib.parse import urlencode
 from uuid import uuid4
@@ -12,12 +13,12 @@ from uuid import uuid4
 import requests
 
 from aj.client.address import Base
-from aj.client.call import Answer, Call
+from aj.client.call import Answer, Call, NoAnswer
 from aj.client.errors import ClientError, NotUnderstood, Unreachable
 from aj.client.exchange import Exchange
 from aj.client.job import Job, job_document
 from aj.client.pacing import Deadline
-from aj.client.transport import Transport, checked, json_list, json_object
+from aj.client.transport import Transport, api_error, checked, json_list, json_object
 
 _KEY = re.compile(r"[\x21-\x7e]{1,255}")
 _API_KEY = re.compile(r"[\x21-\x7e]{1,4096}")
@@ -44,6 +45,7 @@ class Client:
         api_key: str | None = None,
         timeout_s: float = 30.0,
         session: requests.Session | None = None,
+        on_trouble: Callable[[str], None] | None = None,
     ) -> None:
         if api_key is not None and not _API_KEY.fullmatch(api_key):
             raise ClientError("an API key is visible ASCII, without spaces")
@@ -51,7 +53,7 @@ class Client:
             raise ClientError(f"timeout_s is {timeout_s}; it must be more than 0")
         base = Base(url)
         self._exchange = Exchange(api_key, session, is_loopback=base.is_loopback)
-        self._transport = Transport(base, self._exchange, timeout_s)
+        self._transport = Transport(base, self._exchange, timeout_s, on_trouble)
 
     def __repr__(self) -> str:
         return f"<Client {self._transport.base.url}>"
@@ -86,11 +88,11 @@ class Client:
         Raises:
             ApiError: it was refused.
             Unreachable: no usable answer in time; its `idempotency_key` makes it safe to submit the same again.
-            TypeError, ValueError: the members are no JSON, or one is given twice.
+            TypeError, ValueError: a member is no JSON, and is named; or one is given twice.
         """
         if body is not None and body.keys() & members.keys():
             raise TypeError(f"given twice: {', '.join(sorted(body.keys() & members.keys()))}")
-        sent = json.dumps({**(body or {}), **members}, allow_nan=False).encode()
+        sent = _encoded({**(body or {}), **members})
         key = str(uuid4()) if idempotency_key is None else idempotency_key
         hold_s = int(max(0, wait_s))
         call = Call("POST", self._transport.base.of("/jobs"), sent, {"Idempotency-Key": _quoted(key)}, hold_s or None)
@@ -149,6 +151,37 @@ class Client:
     def tasks(self) -> list[dict[str, Any]]:
         """What can be submitted: the tasks, as `GET /tasks` has them."""
         return json_list(checked(self._transport.send(Call("GET", self._transport.base.of("/tasks")))), "tasks")
+
+    def unready_because(self, timeout_s: float = 5.0) -> str | None:
+        """Why the API says that it cannot run jobs at the moment, as `GET /readyz` has it; empty where it can.
+
+        It is asked once. None where the API does not tell, as one of another kind.
+
+        Raises: Unreachable.
+        """
+        call = Call("GET", self._transport.base.of("/readyz"))
+        try:
+            answer = self._exchange.ask(call, Deadline(timeout_s))
+        except NoAnswer as trouble:
+            raise Unreachable(f"{call.method} {call.url}: {trouble}") from trouble
+        if answer.status == HTTPStatus.OK:
+            return ""
+        said = api_error(answer)
+        return said.detail if said.slug == "not-ready" else None
+
+
+def _encoded(members: Mapping[str, Any]) -> bytes:
+    """The members as JSON. Raises: TypeError, ValueError: one of them is none; the message begins with its name."""
+    try:
+        return json.dumps(members, allow_nan=False).encode()
+    except (TypeError, ValueError):
+        for name, value in members.items():
+            try:
+                json.dumps(value, allow_nan=False)
+            except (TypeError, ValueError) as trouble:
+                kind = TypeError if isinstance(trouble, TypeError) else ValueError
+                raise kind(f"{name} cannot be sent as JSON: {trouble}") from None
+        raise
 
 
 def _quoted(key: str) -> str:

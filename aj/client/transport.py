@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any
 
@@ -24,10 +25,15 @@ _UNCERTAIN = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.BAD_GATEWAY, HTTPStatus.GAT
 
 
 class Transport:
-    """What a Client and its Jobs share. `timeout_s` is the time of a call for which nothing else is said."""
+    """What a Client and its Jobs share. `timeout_s` is the time of a call for which nothing else is said.
 
-    def __init__(self, base: Base, exchange: Exchange, timeout_s: float) -> None:
-        self.base, self.timeout_s, self._exchange = base, timeout_s, exchange
+    `on_trouble` hears of each attempt that failed and is followed by another one.
+    """
+
+    def __init__(
+        self, base: Base, exchange: Exchange, timeout_s: float, on_trouble: Callable[[str], None] | None = None
+    ) -> None:
+        self.base, self.timeout_s, self._exchange, self._on_trouble = base, timeout_s, exchange, on_trouble
 
     def send(self, call: Call, deadline: Deadline | None = None, attempt_s: float = math.inf) -> Answer:
         """The first answer that is no passing trouble, whatever its status. An attempt has `attempt_s` at most.
@@ -57,6 +63,9 @@ class Transport:
                 tries = "1 attempt" if attempt == 1 else f"{attempt} attempts"
                 text = f"{call.method} {call.url}: {tries}, and the last met: {met}"
                 raise Unreachable(text, last, retryable=may_repeat) from cause
+            if self._on_trouble is not None:
+                until = "until it answers" if math.isinf(deadline.left_s()) else f"for {deadline.left_s():.0f} s more"
+                self._on_trouble(f"{call.method} {call.url}: {met}; it is tried again {until}")
             pause(pause_s)
             call = call.at_once()
 
@@ -91,7 +100,15 @@ def api_error(answer: Answer, *, of_job: bool = False) -> ApiError:
     if "json" in answer.fields.get("Content-Type", "").lower():
         problem = _parsed(answer)
     shown = problem if isinstance(problem, dict) else {}
-    return kind(status, shown, "the answer says no more", answer.retry_after_s)
+    return kind(status, shown, _of_no_words(answer), answer.retry_after_s)
+
+
+def _of_no_words(answer: Answer) -> str:
+    """What is said of an answer that says nothing itself: mostly it is of another server, or of another place there."""
+    asked = f"{answer.call.method} {answer.call.url}"
+    if answer.status in (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED):
+        return f"{asked}: no API answers there; is it mounted below a prefix, such as /api?"
+    return f"{asked}: the answer says no more"
 
 
 def json_object(answer: Answer) -> dict[str, Any]:

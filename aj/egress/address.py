@@ -111,7 +111,7 @@ def why_refused(address: Address, port: int, allowed: Iterable[Allowed], host_al
     ):
         return None
     name = _not_public(address)
-    return None if name is None else f"not a public address ({name})"
+    return None if name is None else f"not a public address ({name}), and this server does not allow it"
 
 
 def _not_public(address: Address) -> str | None:

@@ -106,11 +106,11 @@ def judge(target: Target, allowed: Iterable[Allowed]) -> None:
     if target.address is not None:
         reason = why_refused(target.address, target.port, allowed)
         if reason is not None:
-            raise AddressRefused(f"{target.host} is {reason}")
+            raise AddressRefused(f"{target.endpoint} is {reason}")
     elif target.host in METADATA_NAMES:
         raise AddressRefused(f"{target.host} is a name of a cloud metadata service, which is never called")
     elif (target.host in LOCAL_NAMES or target.host.endswith(LOCAL_SUFFIXES)) and not host_allowed(target, allowed):
-        raise AddressRefused(f"{target.host} is a local name, and port {target.port} of it is not allowed by a setting")
+        raise AddressRefused(f"{target.endpoint} is a local name, and this server does not allow it")
 
 
 def host_allowed(target: Target, allowed: Iterable[Allowed]) -> bool:

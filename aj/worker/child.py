@@ -21,10 +21,10 @@ from aj.local.watch import watch_store
 from aj.settings import Settings
 from aj.store import Jobs, Keys, Outbox, Recovery, connect
 from aj.version import USER_AGENT
-from aj.worker.fleet import EXIT_SETTINGS
 from aj.worker.rq_worker import Worker
 from aj.worker.surroundings import load_tasks
 from aj.worker.sweep import Sweep
+from aj.worker.trial import EXIT_SETTINGS
 
 
 def main(arguments: Sequence[str]) -> int:

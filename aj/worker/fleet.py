@@ -12,7 +12,6 @@ import os
 import signal
 import subprocess
 import sys
-import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -24,13 +23,12 @@ from aj.local.signals import Signals
 from aj.processes import ends_with_parent
 from aj.settings import Settings
 from aj.store import connect, refuse_unfit
-from aj.worker.surroundings import load_tasks
+from aj.worker.trial import EXIT_SETTINGS, introduction, try_to_load
 
 log = logging.getLogger("aj.worker")
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 30.0
 HEALTHY_AFTER_S = 10.0
-EXIT_SETTINGS = 2
 
 
 @dataclass(slots=True)
@@ -91,13 +89,14 @@ def main(arguments: Sequence[str]) -> int:
         logs.set_up(asked.log)
         settings = ensure_store(asked, os.environ)
         # What would stop every child stops us, with one line instead of one from each.
-        code = _try_to_load(settings)
+        code, names = try_to_load(settings)
         if code:
             return code
         refuse_unfit(connect(settings.redis_url))
     except SettingsError as error:
         print(f"aj: {error}", file=sys.stderr)
         return EXIT_SETTINGS
+    log.info("%s", introduction(asked, names))
     children = [Child(["sweep"])]
     if only != "jobs":
         children.append(Child(["deliveries"]))
@@ -106,27 +105,6 @@ def main(arguments: Sequence[str]) -> int:
     with Signals(signal.SIGTERM, signal.SIGINT) as signals:
         code = _keep_running(children, signals)
         return max(code, _stop(children, signals))
-
-
-def _try_to_load(settings: Settings) -> int:
-    """Loads tasks and app as the children will; gives the exit code, 0 where they can be loaded.
-
-    In a process of its own: they may start threads and open connections, and this one forks as long as it lives.
-    """
-    pid = os.fork()
-    if pid:
-        return abs(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
-    code = 1
-    try:
-        load_tasks(settings)
-        code = 0
-    except SettingsError as error:
-        print(f"aj: {error}", file=sys.stderr)
-        code = EXIT_SETTINGS
-    except BaseException:
-        traceback.print_exc()
-    finally:
-        os._exit(code)  # without waiting for threads that were started
 
 
 def _keep_running(children: Sequence[Child], signals: Signals) -> int:

@@ -136,6 +136,8 @@ def test_an_api_that_is_not_there_is_exit_code_6(aj: CommandLine) -> None:
     done = aj("submit", "n=5", "--url", away, "--patience", "0.5", "--key", "order-99")
     assert (done.code, done.out) == (6, "")
     assert "order-99" in done.err
+    assert done.err.startswith(f"aj: POST {away}/jobs: ")
+    assert done.err.count("; it is tried again for ") == 1
     assert aj("list", "--url", away, "--patience", "0.5").code == 6
 
 

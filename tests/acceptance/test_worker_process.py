@@ -35,6 +35,13 @@ def registered(deployment: Deployment, queue: str) -> list[dict[bytes, bytes]]:
     return [dict(deployment.redis.hgetall(key)) for key in keys]  # type: ignore[arg-type]
 
 
+def test_it_says_first_what_it_serves_and_where(deployment: Deployment, folder: Path) -> None:
+    """So that whoever forgot a setting sees it."""
+    with running_worker(deployment.env, folder) as worker:
+        assert "aj.worker: tasks of tests.support.tasks: " in worker.output
+        assert f"store: {deployment.settings.redis_url}" in worker.output
+
+
 # -- stopping ------------------------------------------------------------------------------------------------
 
 

@@ -11,8 +11,9 @@ import pytest
 from aj import errors, views_metrics
 from aj.cli.api import DEFAULT_URL
 from aj.errors import Problem
+from aj.given import CALLERS_OWN, variable
 from aj.job import CallbackState, ErrorType, Status
-from aj.settings import CALLERS_OWN, Allowed, Settings, variable
+from aj.settings import Allowed, Settings
 from aj.store import Reading
 from tests.architecture.tree import ROOT
 

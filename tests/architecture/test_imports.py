@@ -15,7 +15,7 @@ STOREYS = (
         "words",
         (
             *("errors", "clock", "version", "signature", "settings", "schedule", "pace", "rate", "job", "headers"),
-            *("body", "access", "logs", "interim", "extras"),
+            *("body", "given", "access", "logs", "interim", "extras"),
         ),
     ),
     ("rooms", ("store", "egress", "registry", "progress", "tasks", "processes", "waiting", "webhook")),
@@ -56,6 +56,7 @@ CONFINED = {
 EDGES = (
     "aj.app",
     "aj.api",
+    "aj.blueprint",
     "aj.worker.fleet",
     "aj.worker.child",
     "aj.local",

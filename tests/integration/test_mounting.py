@@ -193,3 +193,17 @@ def test_a_wrong_setting_stops_the_app_at_once(config: dict[str, Any], named: st
     with pytest.raises(SettingsError, match=named) as caught:
         app.register_blueprint(JobsBlueprint(), url_prefix="/api")
     assert "\n" not in str(caught.value)
+
+
+def test_an_operator_shuts_the_dashboard_and_hears_of_a_slip(
+    deployment: Deployment, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """By the environment alone, in an app that takes what begins with `AJ_` as the documents say."""
+    for name, text in {**deployment.env, "AJ_DASHBOARD": "off", "AJ_TIMEOUT": "5"}.items():
+        monkeypatch.setenv(name, text)
+    app = host_app({})
+    app.config.from_prefixed_env("AJ")
+    app.register_blueprint(JobsBlueprint(), url_prefix="/api")
+    assert app.test_client().get("/api/dashboard").status_code == 404
+    assert app.test_client().post("/api/jobs", json={"n": 5}).status_code == 202
+    assert "AJ_TIMEOUT is not a setting of this version; did you mean AJ_JOB_TIMEOUT_S?" in caplog.text

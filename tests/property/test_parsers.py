@@ -24,10 +24,11 @@ from aj.errors import (
     SettingsError,
     SignatureError,
 )
+from aj.given import variable
 from aj.headers import KEY_MAX_LENGTH, TRACE_MAX_LENGTH, idempotency_key, traceparent
 from aj.job import to_json
 from aj.registry import _pointer
-from aj.settings import _PARSERS, Settings, variable
+from aj.settings import _PARSERS, Settings
 from aj.signature import ID_HEADER, SIGNATURE_HEADER, TIMESTAMP_HEADER, decode_secret, verify
 from aj.store import connect
 from hooksink.body import parse_job

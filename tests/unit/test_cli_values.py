@@ -7,7 +7,7 @@ from typing import Any
 import click
 import pytest
 
-from aj.cli.values import body_of, members, value_of
+from aj.cli.values import body_of, members, mistaken, value_of
 
 
 @pytest.mark.parametrize(
@@ -82,3 +82,36 @@ def test_a_body_that_is_no_object_of_json_is_refused(data: bytes) -> None:
     """Before anything is sent."""
     with pytest.raises(click.UsageError):
         body_of(data)
+
+
+def test_a_task_that_stands_where_a_parameter_does_is_told_its_option() -> None:
+    """`aj submit report` is what one types first."""
+    with pytest.raises(click.UsageError, match=r"--task report$"):
+        members(["report", "n=5"])
+    with pytest.raises(click.UsageError, match=r"is no NAME=VALUE$"):
+        members(["two words"])
+
+
+WANTED = "Input should be a valid string"
+
+
+@pytest.mark.parametrize(
+    ("pair", "pointer", "detail", "is_found"),
+    [
+        ("region=2026", "#/region", WANTED, True),
+        ("flag=true", "#/flag/str", WANTED, True),
+        ("tags=[1]", "#/tags", WANTED, True),
+        ("a/b=1", "#/a~1b", WANTED, True),
+        ("tags=[1]", "#/tags/0", WANTED, False),
+        ("region=2026", "#/other", WANTED, False),
+        ("region=2026", "#/regions", WANTED, False),
+        ("region=2026", "#/region", "Input should be at most 5", False),
+        ("region=north", "#/region", "String should have at most 3 characters, a string", False),
+    ],
+)
+def test_a_value_that_was_read_as_json_where_text_is_wanted_is_found(
+    pair: str, pointer: str, detail: str, is_found: bool
+) -> None:
+    """Only where it is itself what the API objects to."""
+    found = mistaken(members([pair]), [pair], [{"pointer": pointer, "detail": detail}, {"pointer": 5}])
+    assert found == ([pair] if is_found else [])

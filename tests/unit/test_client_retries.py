@@ -173,7 +173,7 @@ def test_unless_the_server_says_that_it_did_nothing(pauses: list[float]) -> None
 )
 def test_members_that_are_no_json_are_an_error_of_python(body: dict[str, Any], members: dict[str, Any]) -> None:
     """Before anything is sent."""
-    with pytest.raises((TypeError, ValueError)):
+    with pytest.raises((TypeError, ValueError), match=r"^(n cannot be sent as JSON: .+|given twice: n)"):
         Client("http://host").submit(body, **members)
 
 
@@ -223,3 +223,51 @@ def test_a_list_of_empty_pages_comes_to_an_end(monkeypatch: pytest.MonkeyPatch) 
     with scripted(*pages) as server, pytest.raises(NotUnderstood, match="without a job"):
         list(Client(server.url).jobs())
     assert len(server.asked) == 4
+
+
+def test_each_attempt_that_is_made_again_is_told(pauses: list[float]) -> None:
+    """Where it asks, what it met and how long it goes on; what is not repeated is raised instead."""
+    told: list[str] = []
+    with scripted(answer(503, FULL), b"", ACCEPTED) as server:
+        Client(server.url, timeout_s=20, on_trouble=told.append).submit(n=5)
+    assert len(told) == 2
+    assert told[0].startswith(f"POST {server.url}/jobs: 503: 1000 jobs wait.; it is tried again for ")
+    assert told[0].endswith(" s more")
+
+
+@pytest.mark.parametrize("status", [404, 405])
+def test_another_place_of_the_server_is_told_with_its_address(status: int) -> None:
+    """The prefix was forgotten; a problem document of an API has words of its own."""
+    with scripted(answer(status, b"<h1>Lost?</h1>", Content_Type="text/html")) as server:
+        with pytest.raises(ApiError, match="is it mounted below a prefix") as caught:
+            Client(server.url).submit(n=5)
+        assert f"POST {server.url}/jobs" in str(caught.value)
+    with scripted(answer(404, {"type": "urn:problem-type:aj:job-unknown", "detail": "No job."})) as server:
+        with pytest.raises(ApiError, match="No job") as caught:
+            Client(server.url).job(ID).refresh()
+        assert "prefix" not in str(caught.value)
+
+
+UNREADY = {"type": "urn:problem-type:aj:not-ready", "detail": "workers: no worker is alive for q:jobs2"}
+
+
+@pytest.mark.parametrize(
+    ("reply", "said"),
+    [
+        (answer(200, {"status": "ready"}), ""),
+        (answer(503, UNREADY), UNREADY["detail"]),
+        (answer(503, FULL), None),
+        (answer(404, b"<h1>Lost?</h1>"), None),
+    ],
+)
+def test_an_api_is_asked_once_what_it_lacks(reply: bytes, said: str | None) -> None:
+    """Not ready is an answer here, and no trouble that passes."""
+    with scripted(reply) as server:
+        assert Client(server.url).unready_because() == said
+    assert [each.path for each in server.asked] == ["/readyz"]
+
+
+def test_an_api_that_does_not_answer_says_nothing_of_itself() -> None:
+    """It may later."""
+    with scripted(b"") as server, pytest.raises(Unreachable, match="/readyz"):
+        Client(server.url).unready_because()

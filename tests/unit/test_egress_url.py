@@ -143,6 +143,13 @@ def test_an_allowed_port_does_not_open_its_neighbours(egress: Egress, host: str,
         egress.check_url(f"http://{host}:{port}/")
 
 
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+def test_a_refusal_names_the_port_too(egress: Egress, host: str) -> None:
+    """Since another port of the same host may be allowed."""
+    with pytest.raises(AddressRefused, match=rf"^{host}:8142 is .+, and this server does not allow it$"):
+        egress.check_url(f"http://{host}:8142/")
+
+
 def test_an_allowed_address_is_accepted_in_its_usual_spelling_only(egress: Egress) -> None:
     """A setting opens an address, not the tricks by which it can be written."""
     assert egress.check_url("http://127.0.0.1:8141/") == "127.0.0.1:8141"

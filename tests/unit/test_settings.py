@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from aj.errors import SettingsError
+from aj.given import variable
 from aj.rate import Rate
-from aj.settings import Allowed, ApiKey, Settings, variable
+from aj.settings import Allowed, ApiKey, Settings
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 KEY = bytes.fromhex("31f290f6bf06298aab4f08d43c3f082cf648a362da2da4b0")
