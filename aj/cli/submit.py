@@ -15,7 +15,7 @@ from aj.cli.jobs import wait_for
 from aj.cli.terminal import say, say_json, talk
 from aj.cli.text import plain
 from aj.cli.values import body_of, members
-from aj.client import NotUnderstood
+from aj.client import ApiError
 
 HELD_S = 1.0
 
@@ -59,9 +59,10 @@ def submit(api: Api, **given: Any) -> int:
     except KeyboardInterrupt:
         talk(f"aj: interrupted; the job may have been accepted: the same again with --key {key} is the same job")
         return Exit.INTERRUPTED
-    except NotUnderstood as error:
+    except ApiError as error:
         code = tell_error(error, api.as_json)
-        talk(f"  the job may have been accepted: the same again with --key {key} is the same job")
+        if error.idempotency_key is not None:
+            talk(f"  the job may have been accepted: the same again with --key {key} is the same job")
         return code
     if given["wait"]:
         return wait_for(api, job, given["timeout_s"])

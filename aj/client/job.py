@@ -205,7 +205,30 @@ class Job:
         return address + path + mark + query
 
 
-class JobFailed(ClientError):
+class _Away(Transport):
+    """Stands where the transport was, in a job that comes out of the pickle of an error."""
+
+    def __init__(self, url: str) -> None:
+        self.timeout_s, self._url = 0.0, url
+
+    def send(self, *_: object) -> Answer:
+        raise ClientError(f"this job came with an error, and without its client, which picks it up: job({self._url!r})")
+
+
+class _AboutJob(ClientError):
+    """`job` is what it is about."""
+
+    job: Job
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """The job goes along as it was last seen, without its client: nobody looks for an API key in an error."""
+        made, args, state = super().__reduce__()
+        job = Job(_Away(self.job.url), self.job.url, self.job.document)
+        job.retry_after_s = self.job.retry_after_s
+        return made, args, {**state, "job": job}
+
+
+class JobFailed(_AboutJob):
     """The job ended without a result. `type` is why, such as `task-failed`; `detail` says more."""
 
     def __init__(self, job: Job) -> None:
@@ -217,7 +240,7 @@ class JobFailed(ClientError):
         super().__init__(f"job {job.id} failed: {self.type}: {self.detail}")
 
 
-class JobTimeout(ClientError):
+class JobTimeout(_AboutJob):
     """The wait is over and the job goes on: `job` can be waited for again, here or by its `url` elsewhere."""
 
     def __init__(self, job: Job, more: str) -> None:

@@ -86,20 +86,22 @@ def api_error(answer: Answer, *, of_job: bool = False) -> ApiError:
     if status < 400:
         to = answer.fields.get("Location", "nowhere")[:200]
         return NotUnderstood(status, {}, f"a redirect to {to!r}, which is not followed")
+    if status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
+        return NotUnderstood(status, {}, "a proxy wants to know who asks, and the API has not been asked")
     kind = {404: JobUnknown, 410: JobGone}.get(status, ApiError) if of_job else ApiError
-    problem: Any = {}
-    if "json" in answer.fields.get("Content-Type", "").lower():
-        problem = _parsed(answer)
-    shown = problem if isinstance(problem, dict) else {}
-    return kind(status, shown, "the answer says no more", answer.retry_after_s)
+    problem = _parsed(answer)
+    if isinstance(problem, dict):
+        return kind(status, problem, "the answer says no more", answer.retry_after_s)
+    if kind is not ApiError:  # the API would say so in a problem document; a proxy that has lost its way has a page
+        return NotUnderstood(status, {}, f"an answer that is no JSON object ({_kind(answer)}), perhaps of a proxy")
+    return ApiError(status, {}, "the answer says no more", answer.retry_after_s)
 
 
 def json_object(answer: Answer) -> dict[str, Any]:
     """The answer's body. Raises: NotUnderstood: it is no JSON object."""
     parsed = _parsed(answer)
     if not isinstance(parsed, dict):
-        kind = answer.fields.get("Content-Type", "no type")[:80]
-        raise NotUnderstood(answer.status, {}, f"an answer that is no JSON object ({kind})")
+        raise NotUnderstood(answer.status, {}, f"an answer that is no JSON object ({_kind(answer)})")
     return parsed
 
 
@@ -109,6 +111,10 @@ def json_list(answer: Answer, name: str) -> list[Any]:
     if not isinstance(found, list):
         raise NotUnderstood(answer.status, {}, f"an answer without {name}")
     return found
+
+
+def _kind(answer: Answer) -> str:
+    return answer.fields.get("Content-Type", "no type")[:80]
 
 
 def _refused(word: str) -> float:
