@@ -96,7 +96,9 @@ class Job:
             seen, call = self.document, self._next_look(deadline, hold_most_s, watches=on_progress is not None)
             answer = self._look(call, deadline)
             if answer.call.hold_s != call.hold_s:  # it was not answered while it was held
-                hold_most_s //= 2
+                hold_most_s = max(1, hold_most_s // 2)
+            elif call.hold_s and answer.took_s >= call.hold_s / 2:  # slowly, so that who cuts at a time rarely cuts
+                hold_most_s = min(HOLD_MOST_S, hold_most_s + 1)
             self.take(answer)
             if on_progress is not None and self.document != seen:
                 on_progress(self)
