@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from aj import clock
 from aj.cli.api import Api, seconds, with_api
 from aj.cli.complete import task_names
 from aj.cli.ends import tell_error
@@ -14,7 +15,7 @@ from aj.cli.exits import Exit
 from aj.cli.jobs import wait_for
 from aj.cli.terminal import say, say_json, talk
 from aj.cli.text import plain
-from aj.cli.values import body_of, members
+from aj.cli.values import Input, body_of, members, read
 from aj.client import ApiError
 
 HELD_S = 1.0
@@ -23,7 +24,7 @@ HELD_S = 1.0
 @click.command
 @click.argument("pairs", nargs=-1, metavar="[NAME=VALUE]...")
 @click.option("--text", "texts", multiple=True, metavar="NAME=VALUE", help="A parameter whose value is always text.")
-@click.option("--body", type=click.File("rb"), help="A file with the whole JSON object; - is standard input.")
+@click.option("--body", type=Input(), help="A file with the whole JSON object; - is standard input.")
 @click.option("--task", shell_complete=task_names, help="The task to run, where it is not the default one.")
 @click.option("--callback-url", metavar="URL", help="Where the webhook goes when the job has ended.")
 @click.option(
@@ -52,6 +53,7 @@ def submit(api: Api, **given: Any) -> int:
     """
     if given["timeout_s"] is not None and not given["wait"]:
         raise click.UsageError("--timeout says how long --wait waits; give both")
+    begun_s = clock.monotonic_s()
     key = str(uuid.uuid4()) if given["key"] is None else given["key"]
     body = _body(given)
     try:
@@ -65,7 +67,8 @@ def submit(api: Api, **given: Any) -> int:
             talk(f"  the job may have been accepted: the same again with --key {key} is the same job")
         return code
     if given["wait"]:
-        return wait_for(api, job, given["timeout_s"])
+        timeout_s = given["timeout_s"]
+        return wait_for(api, job, None if timeout_s is None else max(0.0, begun_s + timeout_s - clock.monotonic_s()))
     if api.as_json:
         say_json(job.document)
     else:
@@ -80,7 +83,7 @@ def _held_s(given: dict[str, Any]) -> float:
 
 def _body(given: dict[str, Any]) -> dict[str, Any]:
     """The members of the file, over them those of the line, over them our own three."""
-    body = {} if given["body"] is None else body_of(given["body"].read())
+    body = {} if given["body"] is None else body_of(read(given["body"]))
     typed = members(given["pairs"], given["texts"])
     metadata = members(given["metadata"]) if given["metadata"] else None
     for name, value in (("task", given["task"]), ("callback_url", given["callback_url"]), ("metadata", metadata)):
