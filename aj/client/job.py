@@ -29,6 +29,8 @@ LEAST_HELD_S, LEAST_S = 0.2, 1.0
 class Job:
     """One job. `url` is its address; `document` is the job document as last seen, with whatever the server put in it.
 
+    `trouble` is what the last attempt of a look met while `wait` asks again and again, and empty otherwise; another
+    thread may read it.
     It belongs to one thread at a time. To hand it to another process, hand over `url` and call `Client.job` there.
     Every method that asks may raise ApiError, JobUnknown (404), JobGone (410) and Unreachable.
     """
@@ -39,6 +41,7 @@ class Job:
         """Not for users: `Client.submit`, `Client.job` and `Client.jobs` make jobs. `named` is the id asked for."""
         self.url, self.document = url, document or {}
         self.retry_after_s: int | None = None
+        self.trouble = ""
         self._named = named
         self._transport, self._etag, self._due_at_s = transport, "", 0.0
 
@@ -193,7 +196,8 @@ class Job:
         attempt_s = (call.hold_s or 0) + self._transport.timeout_s
         has_been_seen = bool(self.document)
         try:
-            return self._transport.send(call, deadline if has_been_seen else deadline.sooner(attempt_s), attempt_s)
+            until = deadline if has_been_seen else deadline.sooner(attempt_s)
+            return self._transport.send(call, until, attempt_s, self._meet)
         except Unreachable as trouble:
             if has_been_seen and trouble.retryable:
                 asked_s = trouble.last.retry_after_s if trouble.last is not None else None
@@ -201,6 +205,11 @@ class Job:
                 pause(deadline.left_s())  # so that who waits again and again asks no more often for it
                 raise JobTimeout(self, f"the last look met trouble: {trouble}") from trouble
             raise
+        finally:
+            self.trouble = ""
+
+    def _meet(self, trouble: str) -> None:
+        self.trouble = trouble
 
     def _below(self, path: str) -> str:
         address, mark, query = self.url.partition("?")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any
 
@@ -29,9 +30,16 @@ class Transport:
     def __init__(self, base: Base, exchange: Exchange, timeout_s: float) -> None:
         self.base, self.timeout_s, self._exchange = base, timeout_s, exchange
 
-    def send(self, call: Call, deadline: Deadline | None = None, attempt_s: float = math.inf) -> Answer:
+    def send(
+        self,
+        call: Call,
+        deadline: Deadline | None = None,
+        attempt_s: float = math.inf,
+        on_trouble: Callable[[str], None] | None = None,
+    ) -> Answer:
         """The first answer that is no passing trouble, whatever its status. An attempt has `attempt_s` at most.
 
+        `on_trouble` is told what each attempt met after which another one follows.
         After an attempt that failed, the server is no longer asked to hold the answer: perhaps somebody between does
         not let it.
 
@@ -57,6 +65,8 @@ class Transport:
                 tries = "1 attempt" if attempt == 1 else f"{attempt} attempts"
                 text = f"{call.method} {call.url}: {tries}, and the last met: {met}"
                 raise Unreachable(text, last, retryable=may_repeat) from cause
+            if on_trouble is not None:
+                on_trouble(met)
             pause(pause_s)
             call = call.at_once()
 

@@ -258,6 +258,18 @@ def test_an_outage_in_the_midst_of_a_wait_is_sat_out(world: World) -> None:
     assert 600 < world.now_s - 1000 < 1000
 
 
+def test_what_an_outage_looks_like_can_be_read_meanwhile(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From the first attempt that failed to the next answer."""
+    seen: list[str] = []
+    monkeypatch.setattr(transport, "pause", lambda _: seen.append(world.job.trouble))
+    world.will(200, RUNNING, Retry_After="1")
+    world.will(0)
+    world.will(503, {"detail": "Full."}, Content_Type="json")
+    world.will(200, DONE)
+    assert world.job.wait().trouble == ""
+    assert seen == ["cut off", "503: Full."]
+
+
 def test_an_outage_at_the_end_of_a_wait_is_a_timeout(world: World) -> None:
     """The job was heard of, and goes on as far as is known."""
     world.will(200, RUNNING, Retry_After="2")
