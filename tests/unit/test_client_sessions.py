@@ -160,6 +160,23 @@ def test_a_small_answer_that_unpacks_to_a_large_one_is_refused(
     assert caught.value.idempotency_key
 
 
+def test_an_adapter_may_bring_its_answer_whole() -> None:
+    """As one does that stands in for a network in somebody's tests."""
+
+    class Whole(BaseAdapter):
+        def send(self, *_: Any, **__: Any) -> requests.Response:
+            response = requests.Response()
+            response.status_code, response._content = 200, b'{"job_id": "x", "status": "queued"}'
+            return response
+
+        def close(self) -> None:
+            pass
+
+    session = requests.Session()
+    session.mount("http://", Whole())
+    assert Client("http://host.example", session=session).job("x").refresh().status == "queued"
+
+
 def test_an_answer_that_is_packed_twice_is_refused() -> None:
     """A piece of it could unpack to anything."""
     body = gzip.compress(gzip.compress(b'{"job_id": "x", "status": "queued"}'))
