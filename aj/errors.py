@@ -30,11 +30,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 
 class AjError(Exception):
     """Whatever `aj` raises on purpose."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """So that each of them comes out of a pickle as it went in, such as out of a pool of processes.
+
+        An exception's own way calls the class with the text alone, which fits no class that wants more than a text.
+        """
+        return _again, (type(self), self.args), vars(self)
 
 
 class SettingsError(AjError):
@@ -208,6 +215,10 @@ class NotReady(Problem):
     def __init__(self, detail: str, checks: dict[str, str]) -> None:
         super().__init__(detail)
         self.checks = checks
+
+
+def _again(kind: type[AjError], args: tuple[Any, ...]) -> AjError:
+    return kind.__new__(kind, *args)
 
 
 def causes(error: BaseException) -> Iterator[BaseException]:

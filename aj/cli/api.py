@@ -14,6 +14,7 @@ import click
 from aj.cli.ends import tell_error
 from aj.cli.terminal import talk_over
 from aj.cli.text import plain
+from aj.cli.values import Input, read
 from aj.client import Client, ClientError, Job
 
 DEFAULT_URL = "http://127.0.0.1:8140"
@@ -74,7 +75,7 @@ def with_api(command: Command) -> Command:
 
     @functools.wraps(command)
     def called(url: str, api_key: str | None, api_key_file: BinaryIO | None, as_json: bool, **given: Any) -> int:
-        key = api_key if api_key_file is None else api_key_file.read(1000).decode("ascii", "replace").strip()
+        key = api_key if api_key_file is None else read(api_key_file, 1000).decode("ascii", "replace").strip()
         if key is not None and not _KEY.fullmatch(key):
             raise click.UsageError("the API key has characters that no key has, or none; it is not shown here")
         api = Api(url, key, given.pop("patience_s"), as_json)
@@ -125,7 +126,7 @@ _OPTIONS = (
         show_envvar=True,
         help="The key to show there. Others on this machine can see an option: the variable or the file is safer.",
     ),
-    click.option("--api-key-file", type=click.File("rb"), help="A file that holds the key; - is standard input."),
+    click.option("--api-key-file", type=Input(), help="A file that holds the key; - is standard input."),
     click.option(
         "--patience",
         "patience_s",

@@ -6,6 +6,8 @@ The client waits, in the main thread; a thread of ours draws, so that the second
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
+from dataclasses import replace
 from types import TracebackType
 
 from aj import clock
@@ -15,6 +17,7 @@ from aj.cli.view import View, line, live_line
 from aj.client import Job
 
 LIVE_EVERY_S, PLAIN_EVERY_S = 0.2, 1.0
+AWAY = "cannot reach the API, asking again"
 
 
 def follow(job: Job, timeout_s: float | None, screen: Screen) -> Job:
@@ -22,7 +25,7 @@ def follow(job: Job, timeout_s: float | None, screen: Screen) -> Job:
 
     Raises: ClientError: as `Job.wait` does.
     """
-    with Follower(screen) as follower:
+    with Follower(screen, lambda: bool(job.trouble)) as follower:
         if job.status:
             follower.saw(job)
         follower.doubt(job.url)
@@ -30,10 +33,13 @@ def follow(job: Job, timeout_s: float | None, screen: Screen) -> Job:
 
 
 class Follower:
-    """Tells a screen how a job stands, from the first look to the last. Use it as a context manager."""
+    """Tells a screen how a job stands, from the first look to the last. Use it as a context manager.
 
-    def __init__(self, screen: Screen) -> None:
-        self._screen = screen
+    `is_away` says whether nothing is heard of the job at the moment, though it is asked about.
+    """
+
+    def __init__(self, screen: Screen, is_away: Callable[[], bool] = lambda: False) -> None:
+        self._screen, self._is_away = screen, is_away
         self._view = View()
         self._began_s = self._seen_s = clock.monotonic_s()
         self._told: View | None = None
@@ -81,6 +87,8 @@ class Follower:
     def _tell(self) -> None:
         with self._lock:
             view, now_s = self._view, clock.monotonic_s()
+            if self._is_away():  # an estimate counts on a server that works
+                view = replace(view, message=AWAY, eta_s=None)
             if self._screen.is_live:
                 drawn = live_line(view, now_s - self._began_s, now_s - self._seen_s, self._screen.columns - 1)
                 self._screen.tell(START_OF_LINE + drawn + REST_OF_LINE_AWAY)

@@ -12,7 +12,7 @@ from importlib import import_module
 import click
 from click.shell_completion import CompletionItem
 
-from aj.cli import terminal
+from aj.cli import bash, terminal
 from aj.cli.exits import Exit
 from aj.version import __version__
 
@@ -83,6 +83,7 @@ def run(arguments: Sequence[str] | None) -> int:
     if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
         signal.signal(signal.SIGINT, signal.default_int_handler)  # from here on somebody tells of it
     terminal.take_any_text()
+    bash.teach()
     try:
         return _called(arguments)
     except click.UsageError as error:

@@ -29,9 +29,11 @@ def new_api_key(name: str, as_json: bool) -> int:
     """
     made, digest = new_key()
     try:
-        Settings.from_env({"AJ_API_KEYS": f"{name}:{digest}"})
+        keys = Settings.from_env({"AJ_API_KEYS": f"{name}:{digest}"}).api_keys
     except SettingsError:
-        raise click.BadParameter(f"{name!r} is no name for a caller") from None
+        keys = ()
+    if [each.name for each in keys] != [name]:  # what holds a comma may read as another key and a name
+        raise click.BadParameter(f"{name!r} is no name for a caller")
     if as_json:
         say_json({"name": name, "key": made, "aj_api_keys": f"{name}:{digest}"})
     else:

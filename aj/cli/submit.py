@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from aj import clock
 from aj.cli.api import Api, seconds, with_api
 from aj.cli.complete import task_names
 from aj.cli.ends import tell_error
@@ -15,8 +16,8 @@ from aj.cli.exits import Exit
 from aj.cli.jobs import wait_for
 from aj.cli.terminal import say, say_json, talk
 from aj.cli.text import plain
-from aj.cli.values import body_of, members, mistaken
-from aj.client import ApiError, NotUnderstood
+from aj.cli.values import Input, body_of, members, mistaken, read
+from aj.client import ApiError
 
 HELD_S = 1.0
 
@@ -24,7 +25,7 @@ HELD_S = 1.0
 @click.command
 @click.argument("pairs", nargs=-1, metavar="[NAME=VALUE]...")
 @click.option("--text", "texts", multiple=True, metavar="NAME=VALUE", help="A parameter whose value is always text.")
-@click.option("--body", type=click.File("rb"), help="A file with the whole JSON object; - is standard input.")
+@click.option("--body", type=Input(), help="A file with the whole JSON object; - is standard input.")
 @click.option("--task", shell_complete=task_names, help="The task to run, where it is not the default one.")
 @click.option("--callback-url", metavar="URL", help="Where the webhook goes when the job has ended.")
 @click.option(
@@ -53,6 +54,7 @@ def submit(api: Api, **given: Any) -> int:
     """
     if given["timeout_s"] is not None and not given["wait"]:
         raise click.UsageError("--timeout says how long --wait waits; give both")
+    begun_s = clock.monotonic_s()
     key = str(uuid.uuid4()) if given["key"] is None else given["key"]
     body = _body(given)
     try:
@@ -60,17 +62,16 @@ def submit(api: Api, **given: Any) -> int:
     except KeyboardInterrupt:
         talk(f"aj: interrupted; the job may have been accepted: the same again with --key {key} is the same job")
         return Exit.INTERRUPTED
-    except NotUnderstood as error:
-        code = tell_error(error, api.as_json)
-        talk(f"  the job may have been accepted: the same again with --key {key} is the same job")
-        return code
     except ApiError as error:
         code = tell_error(error, api.as_json)
+        if error.idempotency_key is not None:
+            talk(f"  the job may have been accepted: the same again with --key {key} is the same job")
         for pair in mistaken(body, given["pairs"], error.errors):
             talk(f"  the value was read as JSON; as text it is --text {plain(shlex.quote(pair))}")
         return code
     if given["wait"]:
-        return wait_for(api, job, given["timeout_s"])
+        timeout_s = given["timeout_s"]
+        return wait_for(api, job, None if timeout_s is None else max(0.0, begun_s + timeout_s - clock.monotonic_s()))
     if api.as_json:
         say_json(job.document)
     else:
@@ -85,7 +86,7 @@ def _held_s(given: dict[str, Any]) -> float:
 
 def _body(given: dict[str, Any]) -> dict[str, Any]:
     """The members of the file, over them those of the line, over them our own three."""
-    body = {} if given["body"] is None else body_of(given["body"].read())
+    body = {} if given["body"] is None else body_of(read(given["body"]))
     typed = members(given["pairs"], given["texts"])
     metadata = members(given["metadata"]) if given["metadata"] else None
     for name, value in (("task", given["task"]), ("callback_url", given["callback_url"]), ("metadata", metadata)):

@@ -1,7 +1,7 @@
-"""What is typed after `aj submit`, made into the members of a JSON body. Pure, but for the file that `--body` names.
+"""What is typed after `aj submit`, made into the members of a JSON body.
 
 A value is JSON where it reads as JSON, else the text as it stands. JSON is read strictly, as the API reads it:
-no `NaN`, no number that overflows, no name twice.
+no `NaN`, no number that overflows, no name twice. The files that options name are read here too.
 """
 
 from __future__ import annotations
@@ -10,12 +10,35 @@ import json
 import math
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, BinaryIO
 from urllib.parse import quote
 
 import click
 
 _TASK = re.compile(r"[A-Za-z0-9_.-]{1,100}")
+
+
+class Input(click.File):
+    """A file to be read whole, or standard input for `-`, which may be closed."""
+
+    name = "filename"
+
+    def __init__(self) -> None:
+        super().__init__("rb")
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        try:
+            return super().convert(value, param, ctx)
+        except RuntimeError:  # so click says that there is none
+            self.fail("standard input is closed", param, ctx)
+
+
+def read(file: BinaryIO, most: int = -1) -> bytes:
+    """What a file holds, its first `most` bytes where that is not negative. Raises: click.UsageError."""
+    try:
+        return file.read(most)
+    except (OSError, ValueError) as error:
+        raise click.UsageError(f"{file.name!r} cannot be read: {getattr(error, 'strerror', None) or error}") from None
 
 
 def members(pairs: Iterable[str], texts: Iterable[str] = ()) -> dict[str, Any]:

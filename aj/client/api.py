@@ -14,7 +14,7 @@ import requests
 
 from aj.client.address import Base
 from aj.client.call import Answer, Call, NoAnswer
-from aj.client.errors import ClientError, NotUnderstood, Unreachable
+from aj.client.errors import ApiError, ClientError, NotUnderstood, Unreachable, is_safe_again
 from aj.client.exchange import Exchange
 from aj.client.job import Job, job_document
 from aj.client.pacing import Deadline
@@ -86,7 +86,7 @@ class Client:
         that time comes back with its outcome.
 
         Raises:
-            ApiError: it was refused.
+            ApiError: it was refused; where it has an `idempotency_key`, the job may have been accepted all the same.
             Unreachable: no usable answer in time; its `idempotency_key` makes it safe to submit the same again.
             TypeError, ValueError: a member is no JSON, and is named; or one is given twice.
         """
@@ -98,11 +98,15 @@ class Client:
         call = Call("POST", self._transport.base.of("/jobs"), sent, {"Idempotency-Key": _quoted(key)}, hold_s or None)
         deadline = Deadline((self._transport.timeout_s if timeout_s is None else timeout_s) + hold_s)
         try:
-            answer = self._transport.send(call, deadline)
+            return self._submitted(self._transport.send(call, deadline))
         except Unreachable as trouble:
-            text = f"{trouble}; whether the job was accepted is not known, and idempotency_key={key!r} makes it safe"
-            text += " to submit the same again"
+            text = f"{trouble}; {is_safe_again(key)}"
             raise Unreachable(text, trouble.last, key, retryable=trouble.retryable) from trouble
+        except ApiError as refused:
+            refused.keep(key)
+            raise
+
+    def _submitted(self, answer: Answer) -> Job:
         document = json_object(checked(answer))
         location = answer.fields.get("Location")
         url = self._transport.location(answer, location) if location else self._named(answer, document)

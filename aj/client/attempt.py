@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
+import copy
 import socket
 import threading
 from collections.abc import Callable
@@ -16,7 +17,8 @@ from typing import Any
 import requests
 import requests.adapters
 
-from aj.client.call import Answer
+from aj.client.call import Answer, NoAnswer
+from aj.client.errors import ClientError
 from aj.interim import FinalResponse
 
 # So many are kept for the next request; urllib3 warns of each one more, and a job that is waited for takes one.
@@ -27,17 +29,25 @@ _current: contextvars.ContextVar[Attempt | None] = contextvars.ContextVar("aj_cl
 def within(left_s: float, send: Callable[[], Answer]) -> Answer | None:
     """What `send` gives in a thread of its own, or None where `left_s` seconds were not enough.
 
-    Raises: whatever `send` raises, and what a signal raises meanwhile.
+    Raises: whatever `send` raises, and what a signal raises meanwhile; NoAnswer: no thread can be started, as while
+        Python shuts down.
     """
     attempt = Attempt(send)
     context = contextvars.copy_context()
     thread = threading.Thread(target=context.run, args=(attempt.run,), name="aj-client", daemon=True)
     try:
-        thread.start()
+        _start(thread)
         has_ended = attempt.ended.wait(min(left_s, threading.TIMEOUT_MAX))
     finally:
         attempt.leave()
     return attempt.outcome() if has_ended else None
+
+
+def _start(thread: threading.Thread) -> None:
+    try:
+        thread.start()
+    except RuntimeError as error:  # such as "can't create new thread at interpreter shutdown", which passes no more
+        raise NoAnswer(str(error), may_heal="shutdown" not in str(error)) from error
 
 
 class Attempt:
@@ -115,6 +125,25 @@ def make_session() -> requests.Session:
     for scheme in ("http://", "https://"):
         session.mount(scheme, _Adapter(pool_maxsize=CONNECTIONS))
     return session
+
+
+def session_like(theirs: requests.Session) -> requests.Session:
+    """A session that does what `theirs` does, over connections of its own: what a child needs after a fork.
+
+    What makes connections is made again by the adapters themselves, so that those of other classes go on as they are.
+
+    Raises: ClientError: it has an adapter that does not tell how.
+    """
+    made = object.__new__(type(theirs))  # copying, as requests does it, leaves out what a subclass has
+    made.__dict__.update(vars(theirs), cookies=copy.copy(theirs.cookies), adapters=copy.copy(theirs.adapters))
+    for prefix, adapter in theirs.adapters.items():
+        if not isinstance(adapter, requests.adapters.HTTPAdapter):
+            raise ClientError(f"after a fork, make the client and its session anew: {adapter!r} cannot be made again")
+        again: Any = object.__new__(type(adapter))
+        again.__dict__.update(vars(adapter), proxy_manager={})
+        again.init_poolmanager(again._pool_connections, again._pool_maxsize, block=again._pool_block)
+        made.adapters[prefix] = again
+    return made
 
 
 def _note(connection: Any) -> None:

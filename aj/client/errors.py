@@ -31,7 +31,10 @@ class ApiError(ClientError):
 
     `status` is the HTTP status. `problem` is the problem document as it came, empty where there was none; `type`,
     `detail` and `errors` are its members, with the defaults of RFC 9457. `retry_after_s` is what the answer asked for.
+    `idempotency_key` is the key of a submission that may have been accepted all the same, and None for all else.
     """
+
+    idempotency_key: str | None = None
 
     def __init__(
         self, status: int, problem: Mapping[str, Any], otherwise: str, retry_after_s: float | None = None
@@ -43,6 +46,15 @@ class ApiError(ClientError):
         errors = problem.get("errors")
         self.errors = [each for each in errors if isinstance(each, dict)] if isinstance(errors, list) else []
         super().__init__(f"{status}: {self.detail}{''.join(map(_shown, self.errors))}")
+
+    def keep(self, key: str) -> None:
+        """Not for users: notes the key of the submission to which this was the answer, where it may count all the same.
+
+        A server that broke down, or whoever else answered in its place, may have accepted the job before.
+        """
+        if isinstance(self, NotUnderstood) or self.status >= 500:
+            self.idempotency_key = key
+            self.args = (f"{self}; {is_safe_again(key)}",)
 
     @property
     def slug(self) -> str:
@@ -79,6 +91,13 @@ class Unreachable(ClientError):
     ) -> None:
         super().__init__(text)
         self.last, self.retryable, self.idempotency_key = last, retryable, idempotency_key
+
+
+def is_safe_again(key: str) -> str:
+    """What is said of a submission whose fate is not known."""
+    return (
+        f"whether the job was accepted is not known, and idempotency_key={key!r} makes it safe to submit the same again"
+    )
 
 
 def _text(value: object) -> str:

@@ -8,6 +8,7 @@ Nothing is tried again here, no redirect is followed, and no password is taken f
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import os
@@ -17,13 +18,18 @@ import requests
 import requests.auth
 
 from aj import clock
-from aj.client.attempt import make_session, within
+from aj.client.attempt import make_session, session_like, within
 from aj.client.call import Answer, Call, NoAnswer
 from aj.client.pacing import Deadline
 from aj.errors import causes
 
 # One attempt waits so long for a sign of life, in seconds, and that much longer than it asked to be held.
 SILENCE_S = 10.0
+# And so long for a connection to one address, or half of the time that is left: a name may have another one.
+CONNECT_S = 5.0
+# The largest body that is taken, unpacked: a few bytes that are packed well could fill all memory.
+BODY_MOST = 256 * 2**20
+_PIECE = 2**16
 _BODILESS = (204, 304)
 _NO_PROXIES = {"http": None, "https": None, "all": None}
 
@@ -34,7 +40,7 @@ class Exchange:
     def __init__(self, api_key: str | None, session: requests.Session | None, *, is_loopback: bool) -> None:
         self._auth = _Auth(api_key)
         self._has_key, self._theirs, self._is_loopback = api_key is not None, session, is_loopback
-        self._ours = (os.getpid(), make_session())
+        self._used = (os.getpid(), make_session() if session is None else session)
 
     def ask(self, call: Call, deadline: Deadline) -> Answer:
         """One attempt. Raises: NoAnswer."""
@@ -58,31 +64,34 @@ class Exchange:
                 headers=call.headers(),
                 # With something as `auth`, requests looks into no .netrc.
                 auth=None if session.auth and not self._has_key else self._auth,
-                timeout=(min(left_s, SILENCE_S), min(left_s, SILENCE_S + (call.hold_s or 0))),
+                timeout=(min(left_s / 2, CONNECT_S), min(left_s, SILENCE_S + (call.hold_s or 0))),
                 allow_redirects=False,
+                stream=True,
                 # An address of this machine is not asked for at a proxy.
                 proxies=_NO_PROXIES.copy() if is_ours and self._is_loopback else None,  # type: ignore[arg-type]
             )
-            _check_whole(response)
+            body = _body(response)
+            _check_whole(response, body)
         except NoAnswer:
             raise
         except Exception as error:  # the bytes of an answer pass through many parsers, which raise many things
             raise _no_answer(error) from error
         took_s = clock.monotonic_s() - begun_s
         next_url = response.links.get("next", {}).get("url")
-        return Answer(call, response.status_code, response.headers, response.content, next_url, took_s)
+        return Answer(call, response.status_code, response.headers, body, next_url, took_s)
 
     def close(self) -> None:
         """Lets go of connections. A session of the caller's is the caller's."""
-        self._ours[1].close()
+        session = self._used[1]
+        if session is not self._theirs:
+            session.close()
 
     def _session(self) -> requests.Session:
-        if self._theirs is not None:
-            return self._theirs
-        pid, session = self._ours
+        """The session of this process. Raises: ClientError: after a fork, one of the caller's cannot be made again."""
+        pid, session = self._used
         if pid != os.getpid():  # a fork: its connections, and perhaps its locks, are the parent's
-            session = make_session()
-            self._ours = (os.getpid(), session)
+            session = make_session() if self._theirs is None else session_like(self._theirs)
+            self._used = (os.getpid(), session)
         return session
 
 
@@ -96,13 +105,29 @@ class _Auth(requests.auth.AuthBase):
         return request
 
 
-def _check_whole(response: requests.Response) -> None:
+def _body(response: requests.Response) -> bytes:
+    """The body, unpacked. Raises: NoAnswer: it is larger than any that is taken, or may be so in a single piece."""
+    if response.raw is None:  # an adapter of the caller's own had it whole
+        return response.content
+    pieces, size = [], 0
+    with contextlib.closing(response):
+        if "," in response.headers.get("Content-Encoding", ""):
+            raise NoAnswer("the answer is packed more than once", may_heal=False)
+        for piece in response.iter_content(_PIECE):
+            pieces.append(piece)
+            size += len(piece)
+            if size > BODY_MOST:
+                raise NoAnswer(f"the answer is larger than {BODY_MOST} bytes", may_heal=False)
+    return b"".join(pieces)
+
+
+def _check_whole(response: requests.Response, body: bytes) -> None:
     """Raises: NoAnswer: the answer was cut off.
 
     A connection that ends within the header section looks like one without a body to `http.client`, and perhaps half
     a Location with it. So what is neither framed nor JSON does not count.
     """
-    length, body = response.headers.get("Content-Length", ""), response.content
+    length = response.headers.get("Content-Length", "")
     if response.status_code in _BODILESS:
         return
     if length.isdecimal():

@@ -29,6 +29,8 @@ LEAST_HELD_S, LEAST_S = 0.2, 1.0
 class Job:
     """One job. `url` is its address; `document` is the job document as last seen, with whatever the server put in it.
 
+    `trouble` is what the last attempt of a look met while `wait` asks again and again, and empty otherwise; another
+    thread may read it.
     It belongs to one thread at a time. To hand it to another process, hand over `url` and call `Client.job` there.
     Every method that asks may raise ApiError, JobUnknown (404), JobGone (410) and Unreachable.
     """
@@ -39,6 +41,7 @@ class Job:
         """Not for users: `Client.submit`, `Client.job` and `Client.jobs` make jobs. `named` is the id asked for."""
         self.url, self.document = url, document or {}
         self.retry_after_s: int | None = None
+        self.trouble = ""
         self._named = named
         self._transport, self._etag, self._due_at_s = transport, "", 0.0
 
@@ -96,7 +99,9 @@ class Job:
             seen, call = self.document, self._next_look(deadline, hold_most_s, watches=on_progress is not None)
             answer = self._look(call, deadline)
             if answer.call.hold_s != call.hold_s:  # it was not answered while it was held
-                hold_most_s //= 2
+                hold_most_s = max(1, hold_most_s // 2)
+            elif call.hold_s and answer.took_s >= call.hold_s / 2:  # slowly, so that who cuts at a time rarely cuts
+                hold_most_s = min(HOLD_MOST_S, hold_most_s + 1)
             self.take(answer)
             if on_progress is not None and self.document != seen:
                 on_progress(self)
@@ -191,7 +196,8 @@ class Job:
         attempt_s = (call.hold_s or 0) + self._transport.timeout_s
         has_been_seen = bool(self.document)
         try:
-            return self._transport.send(call, deadline if has_been_seen else deadline.sooner(attempt_s), attempt_s)
+            until = deadline if has_been_seen else deadline.sooner(attempt_s)
+            return self._transport.send(call, until, attempt_s, self._meet)
         except Unreachable as trouble:
             if has_been_seen and trouble.retryable:
                 asked_s = trouble.last.retry_after_s if trouble.last is not None else None
@@ -199,13 +205,41 @@ class Job:
                 pause(deadline.left_s())  # so that who waits again and again asks no more often for it
                 raise JobTimeout(self, f"the last look met trouble: {trouble}") from trouble
             raise
+        finally:
+            self.trouble = ""
+
+    def _meet(self, trouble: str) -> None:
+        self.trouble = trouble
 
     def _below(self, path: str) -> str:
         address, mark, query = self.url.partition("?")
         return address + path + mark + query
 
 
-class JobFailed(ClientError):
+class _Away(Transport):
+    """Stands where the transport was, in a job that comes out of the pickle of an error."""
+
+    def __init__(self, url: str) -> None:
+        self.timeout_s, self._url = 0.0, url
+
+    def send(self, *_: object) -> Answer:
+        raise ClientError(f"this job came with an error, and without its client, which picks it up: job({self._url!r})")
+
+
+class _AboutJob(ClientError):
+    """`job` is what it is about."""
+
+    job: Job
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """The job goes along as it was last seen, without its client: nobody looks for an API key in an error."""
+        made, args, state = super().__reduce__()
+        job = Job(_Away(self.job.url), self.job.url, self.job.document)
+        job.retry_after_s = self.job.retry_after_s
+        return made, args, {**state, "job": job}
+
+
+class JobFailed(_AboutJob):
     """The job ended without a result. `type` is why, such as `task-failed`; `detail` says more."""
 
     def __init__(self, job: Job) -> None:
@@ -217,7 +251,7 @@ class JobFailed(ClientError):
         super().__init__(f"job {job.id} failed: {self.type}: {self.detail}")
 
 
-class JobTimeout(ClientError):
+class JobTimeout(_AboutJob):
     """The wait is over and the job goes on: `job` can be waited for again, here or by its `url` elsewhere."""
 
     def __init__(self, job: Job, more: str) -> None:

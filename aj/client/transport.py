@@ -35,9 +35,16 @@ class Transport:
     ) -> None:
         self.base, self.timeout_s, self._exchange, self._on_trouble = base, timeout_s, exchange, on_trouble
 
-    def send(self, call: Call, deadline: Deadline | None = None, attempt_s: float = math.inf) -> Answer:
+    def send(
+        self,
+        call: Call,
+        deadline: Deadline | None = None,
+        attempt_s: float = math.inf,
+        on_trouble: Callable[[str], None] | None = None,
+    ) -> Answer:
         """The first answer that is no passing trouble, whatever its status. An attempt has `attempt_s` at most.
 
+        `on_trouble` is told what each attempt met after which another one follows.
         After an attempt that failed, the server is no longer asked to hold the answer: perhaps somebody between does
         not let it.
 
@@ -66,6 +73,8 @@ class Transport:
             if self._on_trouble is not None:
                 until = "until it answers" if math.isinf(deadline.left_s()) else f"for {deadline.left_s():.0f} s more"
                 self._on_trouble(f"{call.method} {call.url}: {met}; it is tried again {until}")
+            if on_trouble is not None:
+                on_trouble(met)
             pause(pause_s)
             call = call.at_once()
 
@@ -95,19 +104,22 @@ def api_error(answer: Answer, *, of_job: bool = False) -> ApiError:
     if status < 400:
         to = answer.fields.get("Location", "nowhere")[:200]
         return NotUnderstood(status, {}, f"a redirect to {to!r}, which is not followed")
+    if status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
+        return NotUnderstood(status, {}, "a proxy wants to know who asks, and the API has not been asked")
     kind = {404: JobUnknown, 410: JobGone}.get(status, ApiError) if of_job else ApiError
-    problem: Any = {}
-    if "json" in answer.fields.get("Content-Type", "").lower():
-        problem = _parsed(answer)
-    shown = problem if isinstance(problem, dict) else {}
-    return kind(status, shown, _of_no_words(answer), answer.retry_after_s)
+    problem = _parsed(answer)
+    if isinstance(problem, dict):
+        return kind(status, problem, "the answer says no more", answer.retry_after_s)
+    if kind is not ApiError:  # the API would say so in a problem document; a proxy that has lost its way has a page
+        return NotUnderstood(status, {}, f"an answer that is no JSON object ({_kind(answer)}); {_of_no_words(answer)}")
+    return ApiError(status, {}, _of_no_words(answer), answer.retry_after_s)
 
 
 def _of_no_words(answer: Answer) -> str:
     """What is said of an answer that says nothing itself: mostly it is of another server, or of another place there."""
     asked = f"{answer.call.method} {answer.call.url}"
     if answer.status in (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED):
-        return f"{asked}: no API answers there; is it mounted below a prefix, such as /api?"
+        return f"{asked}: no API answers there, but perhaps a proxy; is it mounted below a prefix, such as /api?"
     return f"{asked}: the answer says no more"
 
 
@@ -115,8 +127,7 @@ def json_object(answer: Answer) -> dict[str, Any]:
     """The answer's body. Raises: NotUnderstood: it is no JSON object."""
     parsed = _parsed(answer)
     if not isinstance(parsed, dict):
-        kind = answer.fields.get("Content-Type", "no type")[:80]
-        raise NotUnderstood(answer.status, {}, f"an answer that is no JSON object ({kind})")
+        raise NotUnderstood(answer.status, {}, f"an answer that is no JSON object ({_kind(answer)})")
     return parsed
 
 
@@ -126,6 +137,10 @@ def json_list(answer: Answer, name: str) -> list[Any]:
     if not isinstance(found, list):
         raise NotUnderstood(answer.status, {}, f"an answer without {name}")
     return found
+
+
+def _kind(answer: Answer) -> str:
+    return answer.fields.get("Content-Type", "no type")[:80]
 
 
 def _refused(word: str) -> float:

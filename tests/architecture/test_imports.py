@@ -60,6 +60,7 @@ EDGES = (
     "aj.worker.fleet",
     "aj.worker.child",
     "aj.local",
+    "aj.cli.bash",  # by variables a shell asks what could be meant
     "aj.cli.terminal",
     "hooksink",
     "wsgi",

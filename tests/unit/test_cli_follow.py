@@ -81,6 +81,21 @@ def test_a_line_that_is_drawn_again_is_gone_at_the_end(quick: None) -> None:
     assert "\n" not in text
 
 
+@pytest.mark.parametrize("is_live", [True, False])
+def test_that_the_api_is_away_is_told_while_it_is(quick: None, is_live: bool) -> None:
+    """Once in a file, though it is asked again and again; then it goes on as before."""
+    away, stream = [True], io.StringIO()
+    half = Document(status="running", progress={"fraction": 0.5, "message": "half"}, eta_s=9)
+    with Follower(Screen(stream, is_terminal=is_live, is_live=is_live), lambda: away[0]) as follower:
+        follower.saw(half)  # type: ignore[arg-type]
+        wait_until(lambda: f"50 %, {follow.AWAY}" in stream.getvalue())
+        assert "left" not in stream.getvalue()
+        away[0] = False
+        wait_until(lambda: "50 %, half, about" in stream.getvalue())
+    if not is_live:
+        assert stream.getvalue() == f"running, 50 %, {follow.AWAY}\nrunning, 50 %, half, about 9 s left\n"
+
+
 def test_a_screen_that_has_gone_stops_nobody(quick: None) -> None:
     """Talk that nobody hears is no reason to lose the result."""
     stream = io.StringIO()

@@ -94,6 +94,7 @@ def test_a_server_is_what_python_would_start(
         ["list", "--status", "done"],
         ["nonsense"],
         ["key", "new", "a:b"],
+        ["key", "new", f"a:{64 * '0'},b"],
         ["completion", "csh"],
     ],
 )

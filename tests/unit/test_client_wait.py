@@ -226,6 +226,18 @@ def test_a_look_that_is_cut_while_it_is_held_is_repeated_without(world: World) -
     assert world.holds == [30, None, 15, None, 7]
 
 
+def test_after_an_outage_looks_are_held_for_longer_and_longer_again(world: World) -> None:
+    """A second more for each that was held well, so that somebody who cuts at a certain time rarely does."""
+    for _ in range(6):
+        world.will(0)
+        world.will(200, RUNNING, Retry_After="1")
+    for hold_s in (1, 2, 3):
+        world.will(200, RUNNING, took_s=hold_s, Preference_Applied=f"wait={hold_s}")
+    world.will(200, DONE)
+    world.job.wait(timeout_s=None)
+    assert [hold_s for hold_s in world.holds if hold_s] == [30, 15, 7, 3, 1, 1, 1, 2, 3, 4]
+
+
 def test_a_job_that_was_never_heard_of_is_not_waited_for_long(world: World) -> None:
     """Perhaps the address is wrong: a look has the client's time, with all its retries."""
     world.will(0)
@@ -244,6 +256,18 @@ def test_an_outage_in_the_midst_of_a_wait_is_sat_out(world: World) -> None:
     world.will(200, DONE)
     assert accepted(world, "1").wait(timeout_s=3600).done
     assert 600 < world.now_s - 1000 < 1000
+
+
+def test_what_an_outage_looks_like_can_be_read_meanwhile(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From the first attempt that failed to the next answer."""
+    seen: list[str] = []
+    monkeypatch.setattr(transport, "pause", lambda _: seen.append(world.job.trouble))
+    world.will(200, RUNNING, Retry_After="1")
+    world.will(0)
+    world.will(503, {"detail": "Full."}, Content_Type="json")
+    world.will(200, DONE)
+    assert world.job.wait().trouble == ""
+    assert seen == ["cut off", "503: Full."]
 
 
 def test_an_outage_at_the_end_of_a_wait_is_a_timeout(world: World) -> None:
