@@ -287,6 +287,17 @@ def test_every_address_counts_prefix_and_proxy(app: Flask) -> None:
     )
 
 
+@pytest.mark.parametrize("page", ["", "/jobs", "/jobs/{job_id}", "/jobs?id={job_id}", "/nobody"])
+def test_what_the_host_adds_to_addresses_stays_out_of_ours(app: Flask, page: str) -> None:
+    """As a language in the query of each: links, the cookie's path and where an action leads stay whole."""
+    app.url_defaults(lambda _, values: values.setdefault("lang", "de"))
+    client = app.test_client()
+    job_id = client.post("/api/jobs", json={"n": 5}).headers["Location"].rpartition("/")[2]
+    answer = client.get("/api/dashboard" + page.format(job_id=job_id))
+    assert "lang=de" not in answer.text
+    assert "lang=de" not in str(answer.headers)
+
+
 def test_nothing_of_the_host_changes_the_pages(app: Flask, tmp_path_factory: pytest.TempPathFactory) -> None:
     """Templates of the same names, filters, error pages, and hooks that write policies of their own."""
     folder = tmp_path_factory.mktemp("templates")
