@@ -40,7 +40,7 @@ def overview(asked: Asked) -> Response:
         plot("Succeeded", "jobs succeeded", seen.minutes, [each.succeeded for each in seen.minutes]),
         plot("Failed", "jobs failed", seen.minutes, [each.failed for each in seen.minutes]),
     ]
-    hands = [worker.job for queue in seen.queues for worker in queue.workers if worker.job]
+    hands = [worker.job for queue in seen.queues for worker in queue.workers if worker.job] + seen.unheard
     context["progress"] = {each.id: _progress(each.progress) for each in hands}
     oldest = min((queue.first_since_ms for queue in seen.queues if queue.first_since_ms is not None), default=None)
     waiting = sum(queue.jobs for queue in seen.queues)

@@ -35,10 +35,11 @@ class Minute:
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A job that runs. `worker` is RQ's name of who runs it."""
+    """A job that runs. `worker` is RQ's name of who runs it; `is_unheard` says that it has not renewed its lease."""
 
     id: str
     worker: str | None
+    is_unheard: bool
     task: str
     started_ms: int
     attempt: int
@@ -73,7 +74,10 @@ class QueueSeen:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """A whole deployment at one moment of the store's clock, and the last hour by minutes, the oldest first."""
+    """A whole deployment at one moment of the store's clock, and the last hour by minutes, the oldest first.
+
+    `unheard` are running jobs whose workers are not heard of, of which the first ones are told.
+    """
 
     now_ms: int
     running: int
@@ -82,6 +86,7 @@ class Overview:
     oldest_pending_ms: int | None
     minutes: list[Minute]
     queues: list[QueueSeen]
+    unheard: list[Running]
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,8 +132,9 @@ class Board:
         names = [self._keys.leases, self._keys.delayed, self._keys.pending]
         words = [self._keys.job(""), Queue.redis_queue_namespace_prefix, WORKERS_BY_QUEUE_KEY % "", self._keys.prefix]
         words += [Job.redis_job_namespace_prefix, str(MOST_TOLD), *queues]
-        now_ms, running, delayed, pending, oldest_ms, hour, last_hour, jobs, *lines = self._overview(names, words)
-        at_work = {job.worker: job for job in map(_running, jobs)}
+        now_ms, running, delayed, pending, oldest_ms, hour, last_hour, rows, *lines = self._overview(names, words)
+        jobs = [_running(row) for row in rows]
+        at_work = {job.worker: job for job in jobs}
         return Overview(
             now_ms=now_ms,
             running=running,
@@ -142,6 +148,7 @@ class Board:
                 )
                 for name, length, since, living, told in lines
             ],
+            unheard=[job for job in jobs if job.is_unheard],
         )
 
     def counts(self, owner: str) -> Counts:
@@ -210,9 +217,9 @@ def attempts_from(log: bytes | None) -> list[dict[str, Any]]:
 
 
 def _running(row: Sequence[Any]) -> Running:
-    job_id, worker, task, started_ms, attempt, progress, _owner = row
+    job_id, worker, is_over, task, started_ms, attempt, progress = row
     times = (whole(started_ms) or 0, whole(attempt) or 0)
-    return Running(text(job_id), text(worker) or None, text(task), *times, progress)
+    return Running(text(job_id), text(worker) or None, bool(is_over), text(task), *times, progress)
 
 
 def _worker(row: Sequence[Any], at_work: dict[str | None, Running]) -> WorkerSeen:

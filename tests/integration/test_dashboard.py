@@ -23,6 +23,7 @@ from tests.support.inside import starts
 from tests.support.jobs import run, submit, work_off
 from tests.support.pages import shown
 from tests.support.processes import running_worker
+from tests.support.sweeping import make_sweep, take_and_vanish
 from tests.support.waiting import wait_until
 
 EVIL = "</code><script>alert(1)</script><img src=x onerror=alert(2)>'\""
@@ -70,6 +71,21 @@ def test_a_worker_is_shown_with_the_job_that_it_has(client: FlaskClient, deploym
     assert "No worker is alive" not in text
     assert re.search(rf"wait_for_file {job_id} for \d+ s", text)
     assert "No worker is alive" in shown(client)
+
+
+def test_a_job_that_nobody_is_heard_to_run_stands_on_the_overview(client: FlaskClient, deployment: Deployment) -> None:
+    """Whoever had it in hand is among no workers any more. The number of those that run leads to it."""
+    job_id = submit(client, n=5)
+    take_and_vanish(deployment)
+    young = submit(client, n=6)
+    text = shown(client)
+    assert re.search(rf"worker not heard of .* square {job_id} \d+ s", text)
+    assert 'href="/dashboard/jobs?status=running">1<' in client.get("/dashboard").text
+    listed = shown(client, "/jobs?status=running")
+    assert (job_id in listed, young in listed) == (True, False)
+    work_off(deployment)
+    make_sweep(deployment).once()
+    assert "not heard of" not in shown(client)
 
 
 def test_a_job_is_shown_whole(client: FlaskClient, deployment: Deployment) -> None:

@@ -18,6 +18,7 @@ PAGES = (
     "/dashboard",
     "/dashboard/jobs",
     "/dashboard/jobs?status=failed",
+    "/dashboard/jobs?status=running",
     "/dashboard/deliveries",
     "/dashboard/deliveries?state=exhausted",
     "/jobs",
