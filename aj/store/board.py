@@ -189,6 +189,13 @@ class Board:
             jobs = {job.id: job for job in self._control.shown(list(since), fields, pipe)}
         return [Owed(job_id, at_ms, jobs.get(job_id)) for job_id, at_ms in since.items()], len(rows) > most
 
+    def owed_since(self, job_ids: Sequence[str]) -> dict[str, int | None]:
+        """Since when the webhook of each job is owed; None where it is not."""
+        with errors_converted(self._client.breaker), self._client.pipeline(transaction=False) as pipe:
+            for job_id in job_ids:
+                pipe.zscore(self._keys.pending, job_id)
+            return {job_id: whole(score) for job_id, score in zip(job_ids, pipe.execute(), strict=True)}
+
     def attempts(self, job_ids: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
         """The attempts to bring the webhook of each job."""
         with errors_converted(self._client.breaker), self._client.pipeline(transaction=False) as pipe:

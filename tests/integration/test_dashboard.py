@@ -38,6 +38,7 @@ def test_an_empty_deployment_says_what_to_do(client: FlaskClient, deployment: De
     """That nobody works, and how to submit a first job."""
     text = shown(client)
     assert f"No worker is alive for {deployment.queue}" in text
+    assert "python -m aj.worker" in text
     assert "curl -i -H 'Content-Type: application/json' -d '{\"n\": 5}' http://localhost/jobs" in text
     assert "No job yet." in shown(client, "/jobs")
     assert "No webhook is owed." in shown(client, "/deliveries")
