@@ -6,11 +6,20 @@ import contextlib
 from http import HTTPStatus
 from urllib.parse import urlencode
 
-from flask import url_for
 from werkzeug.exceptions import PreconditionFailed
-from werkzeug.urls import iri_to_uri
 
-from aj.answers import UNCACHED, Asked, Reply, conditional, document, found_job, json_reply, known_job, uncached
+from aj.answers import (
+    UNCACHED,
+    Asked,
+    Reply,
+    conditional,
+    document,
+    found_job,
+    job_url,
+    json_reply,
+    known_job,
+    uncached,
+)
 from aj.errors import JobDeleted, MalformedQuery, NotPossible, NotReady, StillActive
 from aj.job import Status, is_job_id, join_members, to_json
 from aj.store import Found, Wanted
@@ -38,7 +47,7 @@ def list_jobs(asked: Asked) -> Reply:
     if page.next_id is not None:
         kept = {name: value for name, value in asked.request.args.items() if name in ("status", "task", "limit")}
         query = urlencode({**kept, "cursor": page.next_id})
-        reply.fields["Link"] = f'<{iri_to_uri(url_for(".list"))}?{query}>; rel="next"'
+        reply.fields["Link"] = f'<{job_url(asked, "").removesuffix("/")}?{query}>; rel="next"'
     return reply
 
 
@@ -58,7 +67,7 @@ def redeliver(asked: Asked, job_id: str) -> Reply:
         raise NotPossible("The webhook is on its way: attempts are still to come.")
     assert found.job is not None
     shown = to_json({"job_id": found.job.id, "callback": {"state": "pending"}})
-    return json_reply(shown, 202, {**UNCACHED, "Location": url_for(".deliveries", job_id=job_id)})
+    return json_reply(shown, 202, {**UNCACHED, "Location": f"{job_url(asked, job_id)}/deliveries"})
 
 
 def health(_: Asked) -> Reply:

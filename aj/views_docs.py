@@ -9,11 +9,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
 
-from flask import url_for
 from werkzeug.exceptions import NotFound
-from werkzeug.urls import iri_to_uri
 
-from aj.answers import Asked, Reply, conditional
+from aj.answers import Asked, Reply, conditional, job_url
 from aj.job import digest, quoted
 
 # What the page needs of the package that holds Swagger UI, and nothing else of it.
@@ -51,7 +49,7 @@ def tasks(asked: Asked) -> Reply:
 
 def openapi(asked: Asked) -> Reply:
     """The document, with the prefix that this request came through as its server."""
-    base = iri_to_uri(url_for(".openapi")).removesuffix("/openapi.json") or "/"
+    base = job_url(asked, "").removesuffix("/jobs/") or "/"
     return _kept(asked, b'{"servers": [{"url": ' + quoted(base) + b"}], " + asked.api.openapi[1:], "application/json")
 
 

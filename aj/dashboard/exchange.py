@@ -8,11 +8,9 @@ from dataclasses import dataclass
 from http import HTTPStatus
 
 from aj.answers import Asked, document, job_url
+from aj.dashboard.samples import first_submission
 from aj.dashboard.words import MOST_SHOWN, visible
 from aj.store import Found
-
-# For each type of a parameter a value to begin with.
-SAMPLES = {"integer": 5, "number": 0.5, "string": "text", "boolean": True, "array": [], "object": {}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +39,10 @@ def exchange(asked: Asked, found: Found) -> Exchange:
 
 
 def first_command(asked: Asked) -> str:
-    """A submission of the default task to begin with."""
+    """A submission to begin with, which the API accepts."""
     url = shlex.quote(_address(asked, "").rstrip("/"))
-    schema = next(each["parameters"] for each in json.loads(asked.api.tasks)["tasks"] if each["default"])
-    body = {name: SAMPLES.get(schema["properties"][name].get("type")) for name in schema.get("required", [])}
-    return f"curl -i {_key(asked)}-H 'Content-Type: application/json' -d {shlex.quote(json.dumps(body))} {url}"
+    body = json.dumps(first_submission(asked.api.submit.registry), ensure_ascii=False)
+    return f"curl -i {_key(asked)}-H 'Content-Type: application/json' -d {shlex.quote(body)} {url}"
 
 
 def _address(asked: Asked, job_id: str) -> str:

@@ -18,8 +18,8 @@ from aj.dashboard.plot import plot
 from aj.dashboard.timeline import timeline, tried
 from aj.dashboard.words import parsed, readable_json, without_query
 from aj.errors import JobUnknown, MalformedQuery
-from aj.job import CallbackState, Job, Status, is_job_id
-from aj.store import OF_CALLBACK, SHOWN, Found, Page, Wanted
+from aj.job import CallbackState, ErrorType, Job, Status, is_job_id
+from aj.store import OF_CALLBACK, SHOWN, Details, Found, Page, Wanted
 
 PER_PAGE, LATEST = 50, 8
 FIELDS = (*SHOWN, "progress", *OF_CALLBACK)
@@ -41,7 +41,7 @@ def overview(asked: Asked) -> Response:
         plot("Succeeded", "jobs succeeded", seen.minutes, [each.succeeded for each in seen.minutes]),
         plot("Failed", "jobs failed", seen.minutes, [each.failed for each in seen.minutes]),
     ]
-    hands = [worker.job for queue in seen.queues for worker in queue.workers if worker.job]
+    hands = [worker.job for queue in seen.queues for worker in queue.workers if worker.job] + seen.unheard
     context["progress"] = {each.id: _progress(each.progress) for each in hands}
     oldest = min((queue.first_since_ms for queue in seen.queues if queue.first_since_ms is not None), default=None)
     waiting = sum(queue.jobs for queue in seen.queues)
@@ -67,7 +67,8 @@ def jobs(asked: Asked) -> Response:
     if cursor is not None and not is_job_id(cursor):
         raise MalformedQuery("This page does not exist; begin with the first one.")
     chosen = {name: request.args.get(name, "") for name in ("status", "task", "owner")}
-    is_sound = chosen["status"] in ("", *Status) and (not sought or _BEGINNING.fullmatch(sought))
+    is_sound = chosen["status"] in ("", *Status) and chosen["owner"] in ("", *looks.owners)
+    is_sound = is_sound and (not sought or _BEGINNING.fullmatch(sought) is not None)
     found = api.control.page(_wanted(beginning=sought, **chosen), cursor, PER_PAGE) if is_sound else Page([], None)
     kept = {name: value for name, value in {"id": sought, **chosen}.items() if value}
     return _page(
@@ -116,8 +117,21 @@ def job(asked: Asked, job_id: str) -> Response:
         can_cancel=not shown.status.is_final,
         can_send=shown.callback is not None and not is_owed,
         is_settled=shown.status.is_final and not is_owed,
-        did=request.args.get("did"),
+        done=_done(request.args.get("did", ""), shown, details),
     )
+
+
+def _done(word: str, shown: Job, details: Details) -> str:
+    """What an action has done, where that can be true: anybody can write the address of a page. Else empty."""
+    hook = shown.callback if shown.status.is_final else None
+    is_cancelled = shown.status is Status.FAILED and parsed(shown.outcome).get("type") == ErrorType.CANCELLED
+    true = {
+        "cancel": is_cancelled or (details.asked_to_stop and not shown.status.is_final),
+        "pending": hook is not None and hook.state is CallbackState.PENDING,
+        # Sending again begins to count anew, and the log of attempts goes on.
+        "sent": hook is not None and hook.attempts < len(details.attempts),
+    }
+    return word if true.get(word) else ""
 
 
 def result(asked: Asked, job_id: str) -> Response:
@@ -132,7 +146,14 @@ def deliveries(asked: Asked) -> Response:
     """Webhooks: those that are owed, or those of recent jobs that ended so. A caller's go by its own jobs."""
     api, looks = asked.api, viewer()
     state, cursor = request.args.get("state", "pending"), request.args.get("cursor", "")
-    context: dict[str, Any] = {"state": state, "states": list(CallbackState), "next_url": None, "owed": [], "jobs": []}
+    context: dict[str, Any] = {
+        "state": state,
+        "states": list(CallbackState),
+        "next_url": None,
+        "owed": [],
+        "jobs": [],
+        "since": {},
+    }
     if state == CallbackState.PENDING and looks.sees_all:
         first = int(cursor) if cursor.isascii() and cursor.isdigit() and len(cursor) < 9 else 0
         owed, has_more = api.board.owed(first, PER_PAGE)
@@ -146,6 +167,7 @@ def deliveries(asked: Asked) -> Response:
         context["jobs"] = _jobs(found.jobs)
         context["next_url"] = _query({"state": state, "cursor": found.next_id}) if found.next_id else None
         ids = [each.id for each in found.jobs]
+        context["since"] = api.board.owed_since(ids) if state == CallbackState.PENDING else {}
     else:
         raise MalformedQuery("A webhook never stands so.")
     last = {job_id: made[-1] for job_id, log in api.board.attempts(ids).items() if (made := tried(log))}

@@ -13,13 +13,12 @@ from http import HTTPStatus
 from importlib.resources import files
 from typing import Any
 
-from flask import Response, g, request, url_for
+from flask import Response, current_app, g, request
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from werkzeug.datastructures import Headers
-from werkzeug.urls import iri_to_uri
 
 from aj import clock
-from aj.answers import Answer, Asked, Reply, conditional
+from aj.answers import EXTENSION, Answer, Api, Asked, Reply, conditional
 from aj.dashboard import words
 from aj.job import digest
 from aj.version import __version__
@@ -105,8 +104,11 @@ def asset(asked: Asked, name: str) -> Response:
 
 
 def base() -> str:
-    """Where the dashboard stands, as a browser sees it."""
-    return iri_to_uri(url_for(f".{ROOT}"))
+    """Where the dashboard stands, as a browser sees it: beside the jobs of its blueprint. What `url_for` gives may end
+    with a query, which the app adds to each address of its own, and nothing could be put behind it."""
+    api = current_app.extensions[EXTENSION][request.blueprint]
+    assert isinstance(api, Api)
+    return api.jobs_url(request.script_root).removesuffix("jobs/") + ROOT
 
 
 def _render(template: str, root: str, now_ms: int | None, context: Mapping[str, Any]) -> bytes:

@@ -36,10 +36,11 @@ class Minute:
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A job that runs. `worker` is RQ's name of who runs it."""
+    """A job that runs. `worker` is RQ's name of who runs it; `is_unheard` says that it has not renewed its lease."""
 
     id: str
     worker: str | None
+    is_unheard: bool
     task: str
     started_ms: int
     attempt: int
@@ -74,7 +75,10 @@ class QueueSeen:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """A whole deployment at one moment of the store's clock, and the last hour by minutes, the oldest first."""
+    """A whole deployment at one moment of the store's clock, and the last hour by minutes, the oldest first.
+
+    `unheard` are running jobs whose workers are not heard of, of which the first ones are told.
+    """
 
     now_ms: int
     running: int
@@ -84,6 +88,7 @@ class Overview:
     is_suspended: bool
     minutes: list[Minute]
     queues: list[QueueSeen]
+    unheard: list[Running]
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +135,9 @@ class Board:
         words = [self._keys.job(""), Queue.redis_queue_namespace_prefix, WORKERS_BY_QUEUE_KEY % "", self._keys.prefix]
         words += [Job.redis_job_namespace_prefix, str(MOST_TOLD), *queues]
         now_ms, running, delayed, pending, oldest_ms, suspended, *more = self._overview(names, words)
-        hour, last_hour, jobs, *lines = more
-        at_work = {job.worker: job for job in map(_running, jobs)}
+        hour, last_hour, rows, *lines = more
+        jobs = [_running(row) for row in rows]
+        at_work = {job.worker: job for job in jobs}
         return Overview(
             now_ms=now_ms,
             running=running,
@@ -146,6 +152,7 @@ class Board:
                 )
                 for name, length, since, living, told in lines
             ],
+            unheard=[job for job in jobs if job.is_unheard],
         )
 
     def counts(self, owner: str) -> Counts:
@@ -186,6 +193,13 @@ class Board:
             jobs = {job.id: job for job in self._control.shown(list(since), fields, pipe)}
         return [Owed(job_id, at_ms, jobs.get(job_id)) for job_id, at_ms in since.items()], len(rows) > most
 
+    def owed_since(self, job_ids: Sequence[str]) -> dict[str, int | None]:
+        """Since when the webhook of each job is owed; None where it is not."""
+        with errors_converted(self._client.breaker), self._client.pipeline(transaction=False) as pipe:
+            for job_id in job_ids:
+                pipe.zscore(self._keys.pending, job_id)
+            return {job_id: whole(score) for job_id, score in zip(job_ids, pipe.execute(), strict=True)}
+
     def attempts(self, job_ids: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
         """The attempts to bring the webhook of each job."""
         with errors_converted(self._client.breaker), self._client.pipeline(transaction=False) as pipe:
@@ -214,9 +228,9 @@ def attempts_from(log: bytes | None) -> list[dict[str, Any]]:
 
 
 def _running(row: Sequence[Any]) -> Running:
-    job_id, worker, task, started_ms, attempt, progress, _owner = row
+    job_id, worker, is_over, task, started_ms, attempt, progress = row
     times = (whole(started_ms) or 0, whole(attempt) or 0)
-    return Running(text(job_id), text(worker) or None, text(task), *times, progress)
+    return Running(text(job_id), text(worker) or None, bool(is_over), text(task), *times, progress)
 
 
 def _worker(row: Sequence[Any], at_work: dict[str | None, Running]) -> WorkerSeen:

@@ -15,7 +15,7 @@ from aj.store.found import readable_from
 from aj.store.jobs import End, Webhook, end_of_job
 from aj.store.keys import Keys
 from aj.store.ledger import note_cancelled
-from aj.store.replies import replies_of
+from aj.store.replies import replies_of, text
 from aj.store.rq_classes import Job, Queue, readable_job
 from aj.store.scripts import Script
 
@@ -87,16 +87,12 @@ class Control:
     def page(self, wanted: Wanted, before_id: str | None, limit: int) -> Page:
         """Up to `limit` jobs older than `before_id`. Looks at a bounded number of entries, so a page of a rare kind
         may hold fewer and still have a next one. Raises: StoreUnavailable."""
-        names = [self._keys.ended(each, owner) for each in wanted.statuses if each.is_final for owner in wanted.owners]
-        if wanted.statuses & {Status.QUEUED, Status.RUNNING}:
-            [one, *others] = wanted.owners
-            names.append(self._keys.active if others else self._keys.active_of(one))
         jobs: list[OurJob] = []
         looked_at, most = 0, limit + 1
         with errors_converted(self._client.breaker), self._client.pipeline(transaction=False) as pipe:
             while True:
                 most = min(most, MOST_LOOKED_AT - looked_at)
-                ids = self._ids(names, (before_id, wanted.beginning), most, pipe)
+                ids = self._ids(wanted, before_id, most, pipe)
                 for job in self.shown(ids, wanted.shown, pipe):
                     if wanted.has(job):
                         jobs.append(job)
@@ -123,14 +119,31 @@ class Control:
         reply: bytes = self._redeliver(names, [f"{self._keys.prefix}:out", job_id, self._keys.news])
         return reply.decode()
 
-    def _ids(self, names: list[str], within: tuple[str | None, str], most: int, pipe: Any) -> list[str]:
-        """The newest `most` of all that is listed under `names`, is older than one id and begins so."""
-        before_id, beginning = within
+    def _ids(self, wanted: Wanted, before_id: str | None, most: int, pipe: Any) -> list[str]:
+        """The newest `most` of all that may be wanted and are older than one id."""
+        is_of_running = wanted.statuses == {Status.RUNNING}
+        found = self._running(wanted, before_id, pipe) if is_of_running else self._listed(wanted, before_id, most, pipe)
+        return sorted(found, reverse=True)[:most]
+
+    def _listed(self, wanted: Wanted, before_id: str | None, most: int, pipe: Any) -> list[str]:
+        """Of each list in which wanted ones may be its newest `most`."""
+        names = [self._keys.ended(each, owner) for each in wanted.statuses if each.is_final for owner in wanted.owners]
+        if wanted.statuses & {Status.QUEUED, Status.RUNNING}:
+            [one, *others] = wanted.owners
+            names.append(self._keys.active if others else self._keys.active_of(one))
+        beginning = wanted.beginning
         newest = f"({before_id}" if before_id is not None else f"({beginning}~" if beginning else "+"
         for name in names:
             pipe.zrevrangebylex(name, newest, f"[{beginning}" if beginning else "-", 0, most)
-        found: list[list[bytes]] = pipe.execute()
-        return sorted((each.decode("utf-8", "replace") for some in found for each in some), reverse=True)[:most]
+        return [text(each) for some in pipe.execute() for each in some]
+
+    def _running(self, wanted: Wanted, before_id: str | None, pipe: Any) -> list[str]:
+        """All that run: they are no more than work-horses, and the oldest of the active ones, behind a whole backlog.
+        Of one caller's only those that it may know of, since a page may end with one that it does not show."""
+        [one, *others] = wanted.owners
+        pipe.zinter([self._keys.leases] if others else [self._keys.leases, self._keys.active_of(one)])
+        found = [text(each) for some in pipe.execute() for each in some]
+        return [each for each in found if each.startswith(wanted.beginning) and (before_id is None or each < before_id)]
 
     def shown(self, ids: list[str], fields: tuple[str, ...], pipe: Any) -> list[OurJob]:
         """The readable jobs that there still are, in the order of their ids, from these fields of their hashes."""

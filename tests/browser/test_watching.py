@@ -154,6 +154,29 @@ def test_a_connection_that_is_lost_is_said(site: Site, browser: Browser) -> None
         expect(page.locator("#live")).to_have_text("Live")
 
 
+def test_an_answer_that_never_comes_is_a_lost_connection(site: Site, browser: Browser) -> None:
+    """As where the API hangs, or a network drops what is sent: nobody takes old figures for live ones."""
+    asked: list[Route] = []
+    with watched(browser) as page:
+        page.clock.install()
+        page.goto(site.page("/jobs"))
+
+        def hold(route: Route) -> None:
+            asked.append(route)
+
+        page.route("**/dashboard/jobs", hold)
+        page.clock.run_for(2_500)
+        wait_until(lambda: page.evaluate("true") and len(asked) == 1, what="the page's question")
+        expect(page.locator("#live")).to_have_text("Live")
+        page.clock.run_for(10_000)
+        expect(page.locator("#live")).to_have_text("No connection")
+        expect(page.locator("#said")).to_have_text("The connection is lost; what you see may be old.")
+        page.clock.run_for(3_500)
+        wait_until(lambda: page.evaluate("true") and len(asked) == 2, what="the page's next question")
+        page.unroute("**/dashboard/jobs")
+        expect(page.locator("#live")).to_have_text("Live")
+
+
 def test_what_happened_while_the_connection_was_lost_is_said_with_its_return(site: Site, browser: Browser) -> None:
     """One sentence does not take the place of another that was not read out yet."""
     with watched(browser) as page:

@@ -23,6 +23,7 @@ from tests.support.inside import starts
 from tests.support.jobs import run, submit, work_off
 from tests.support.pages import shown
 from tests.support.processes import running_worker
+from tests.support.sweeping import make_sweep, take_and_vanish
 from tests.support.waiting import wait_until
 
 EVIL = "</code><script>alert(1)</script><img src=x onerror=alert(2)>'\""
@@ -37,6 +38,7 @@ def test_an_empty_deployment_says_what_to_do(client: FlaskClient, deployment: De
     """That nobody works, and how to submit a first job."""
     text = shown(client)
     assert f"No worker is alive for {deployment.queue}" in text
+    assert "python -m aj.worker" in text
     assert "curl -i -H 'Content-Type: application/json' -d '{\"n\": 5}' http://localhost/jobs" in text
     assert "No job yet." in shown(client, "/jobs")
     assert "No webhook is owed." in shown(client, "/deliveries")
@@ -70,6 +72,21 @@ def test_a_worker_is_shown_with_the_job_that_it_has(client: FlaskClient, deploym
     assert "No worker is alive" not in text
     assert re.search(rf"wait_for_file {job_id} for \d+ s", text)
     assert "No worker is alive" in shown(client)
+
+
+def test_a_job_that_nobody_is_heard_to_run_stands_on_the_overview(client: FlaskClient, deployment: Deployment) -> None:
+    """Whoever had it in hand is among no workers any more. The number of those that run leads to it."""
+    job_id = submit(client, n=5)
+    take_and_vanish(deployment)
+    young = submit(client, n=6)
+    text = shown(client)
+    assert re.search(rf"worker not heard of .* square {job_id} \d+ s", text)
+    assert 'href="/dashboard/jobs?status=running">1<' in client.get("/dashboard").text
+    listed = shown(client, "/jobs?status=running")
+    assert (job_id in listed, young in listed) == (True, False)
+    work_off(deployment)
+    make_sweep(deployment).once()
+    assert "not heard of" not in shown(client)
 
 
 def test_a_job_is_shown_whole(client: FlaskClient, deployment: Deployment) -> None:
@@ -285,6 +302,17 @@ def test_every_address_counts_prefix_and_proxy(app: Flask) -> None:
         f"http://localhost/shop/api/jobs/{job_id}"
         in client.get(f"/api/dashboard/jobs/{job_id}", environ_overrides={"SCRIPT_NAME": "/shop"}).text
     )
+
+
+@pytest.mark.parametrize("page", ["", "/jobs", "/jobs/{job_id}", "/jobs?id={job_id}", "/nobody"])
+def test_what_the_host_adds_to_addresses_stays_out_of_ours(app: Flask, page: str) -> None:
+    """As a language in the query of each: links, the cookie's path and where an action leads stay whole."""
+    app.url_defaults(lambda _, values: values.setdefault("lang", "de"))
+    client = app.test_client()
+    job_id = client.post("/api/jobs", json={"n": 5}).headers["Location"].rpartition("/")[2]
+    answer = client.get("/api/dashboard" + page.format(job_id=job_id))
+    assert "lang=de" not in answer.text
+    assert "lang=de" not in str(answer.headers)
 
 
 def test_nothing_of_the_host_changes_the_pages(app: Flask, tmp_path_factory: pytest.TempPathFactory) -> None:

@@ -13,7 +13,7 @@ from aj import JobsBlueprint
 from aj.access import new_key
 from aj.job import CallbackState
 from aj.settings import Settings
-from aj.store import Attempt
+from aj.store import Attempt, Keys
 from tests.conftest import Deployment
 from tests.support.deliveries import ended, outbox_of
 from tests.support.jobs import caller, document, run, submit, work_off
@@ -65,6 +65,30 @@ def test_a_webhook_is_sent_again(acting: Deployment) -> None:
         assert document(client, job_id)["callback"]["state"] == "pending"
     [claimed], _ = outbox_of(acting).claim(1, 30)
     outbox_of(acting).record(claimed, Attempt(CallbackState.DELIVERED, 200, 1))
+
+
+def test_a_page_says_only_what_was_done(acting: Deployment) -> None:
+    """Anybody can write its address, and what it says there may be long over, or of a job without a webhook."""
+    client = acting.client()
+    said = {"sent": "is sent again", "pending": "on its way already", "cancel": "was asked to stop"}
+
+    def says(job_id: str) -> list[str]:
+        return [word for word, text in said.items() if text in shown(client, f"/jobs/{job_id}?did={word}")]
+
+    bare, hooked = submit(client, n=5), ended(acting, client, "http://127.0.0.1:9/hook")
+    assert (says(run(acting, client, n=6)["job_id"]), says(hooked)) == ([], ["pending"])
+    assert says(bare) == []
+    [claimed], _ = outbox_of(acting).claim(1, 30)
+    outbox_of(acting).record(claimed, Attempt(CallbackState.EXHAUSTED, 503, 1, log=b'{"status": 503}'))
+    assert says(hooked) == []
+    press(client, f"/dashboard/jobs/{hooked}", f"/{hooked}/deliveries")
+    assert says(hooked) == ["sent", "pending"]
+    [claimed], _ = outbox_of(acting).claim(1, 30)
+    outbox_of(acting).record(claimed, Attempt(CallbackState.DELIVERED, 200, 1, log=b'{"status": 200}'))
+    assert says(hooked) == ["sent"]
+    waiting = submit(client, n=7)
+    press(client, f"/dashboard/jobs/{waiting}", "/cancel")
+    assert says(waiting) == ["cancel"]
 
 
 def test_an_action_that_comes_too_late_says_so(acting: Deployment) -> None:
@@ -337,6 +361,9 @@ def test_a_caller_sees_the_webhooks_that_it_is_owed_whatever_others_are(guarded:
     assert [each in text for each in (*theirs, mine, waiting)] == [False] * 3 + [True, False]
     assert client.get("/dashboard/deliveries?cursor=1").status_code == 400
     assert "No webhook is owed." not in text
+    # From where it is owed, which is not the end of the job where it is sent again.
+    guarded.redis.zadd(Keys(guarded.settings.prefix).pending, {mine: 86_400_000 * 366})
+    assert 'datetime="1971-01-02T00:00:00.000Z" title="since' in client.get("/dashboard/deliveries").text
     for _ in range(4):
         [claimed], _ = outbox_of(guarded).claim(1, 30)
         outbox_of(guarded).record(claimed, Attempt(CallbackState.DELIVERED, 200, 1))
@@ -352,6 +379,7 @@ def test_an_operator_sees_all_and_may_act_on_all(guarded: Deployment) -> None:
     assert his in text
     assert hers in text
     assert hers not in shown(client, "/jobs?owner=bob")
+    assert "No job is like that." in shown(client, "/jobs?owner=nobody")
     assert client.get(f"/dashboard/jobs/{his}/result").data == b"36"
     assert press(client, f"/dashboard/jobs/{hers}", "/cancel").status_code == 303
     assert document(caller(guarded, ALICE[0]), hers)["status"] == "failed"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from io import BytesIO
@@ -156,3 +157,14 @@ def test_a_host_may_answer_every_path(deployment: Deployment) -> None:
     assert client.get("/api/jobs/x").content_type == PROBLEM
     assert client.put("/api/jobs").content_type == PROBLEM
     assert [client.get(path).text for path in ("/nobody", "/api/nobody")] == ["page nobody", "page api/nobody"]
+
+
+def test_what_the_host_adds_to_addresses_stays_out_of_ours(app: Flask) -> None:
+    """As a language in the query of each: every address that an answer names is one that works."""
+    app.url_defaults(lambda _, values: values.setdefault("lang", "de"))
+    client = app.test_client()
+    locations = [client.post("/api/jobs", json={"n": n}).headers["Location"] for n in range(2)]
+    links = client.get("/api/jobs?limit=1").headers["Link"]
+    assert re.fullmatch(r'</api/jobs\?limit=1&cursor=[0-9a-f-]{36}>; rel="next"', links)
+    assert (client.get("/api/openapi.json").json or {})["servers"] == [{"url": "/api"}]
+    assert [client.get(each).status_code for each in locations] == [200, 200]

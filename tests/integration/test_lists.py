@@ -15,7 +15,7 @@ from aj.clock import now_ms
 from aj.store import Keys, Recovery, connect
 from tests.conftest import Deployment
 from tests.support.jobs import caller, document, run, submit, work_off
-from tests.support.sweeping import let_a_minute_pass
+from tests.support.sweeping import let_a_minute_pass, take_and_vanish
 from tests.support.waiting import wait_until
 
 ALICE, BOB = new_key(), new_key()
@@ -94,6 +94,32 @@ def test_a_caller_with_few_jobs_among_many_finds_them_on_one_page(deploy: Callab
     assert alice.delete(f"/jobs/{ended}").status_code == 204
     assert [job["job_id"] for job in (alice.get("/jobs?status=succeeded").json or {})["jobs"]] == [waiting]
     deployment.redis.delete(keys.active, keys.active_of("bob"), keys.ended("succeeded", "bob"))
+
+
+@pytest.mark.parametrize("api_keys", [None, KEYS], ids=["one caller", "callers"])
+def test_what_runs_is_found_before_any_backlog(deploy: Callable[..., Deployment], api_keys: str | None) -> None:
+    """Running jobs are the oldest of the active ones: a page of them looks at no other, and at no other caller's."""
+    deployment = deploy(**({} if api_keys is None else {"AJ_API_KEYS": api_keys}))
+    alice, bob = (caller(deployment, key) for key, _ in (ALICE, BOB))
+    ids = []
+    for n in range(3):
+        ids.append(submit(alice, n=n))
+        take_and_vanish(deployment)
+    keys = Keys(deployment.settings.prefix)
+    crowd = {f"ffffffff-ffff-7fff-bfff-{number:012x}": 0.0 for number in range(1100)}
+    for name in {keys.active, keys.active_of("" if api_keys is None else "alice")}:
+        deployment.redis.zadd(name, crowd)
+    seen, link = [], "/jobs?status=running&limit=2"
+    while link:
+        page = alice.get(link)
+        seen.append([job["job_id"] for job in (page.json or {})["jobs"]])
+        link = _next(page) if "Link" in page.headers else ""
+    newest_first = sorted(ids, reverse=True)
+    assert seen == [newest_first[:2], newest_first[2:]]
+    if api_keys is not None:
+        others = bob.get("/jobs?status=running&limit=1")
+        assert ((others.json or {})["jobs"], "Link" in others.headers) == ([], False)
+    deployment.redis.delete(keys.active, keys.active_of("alice"))
 
 
 @pytest.mark.parametrize("api_keys", [None, KEYS], ids=["one caller", "callers"])

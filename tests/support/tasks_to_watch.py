@@ -24,5 +24,14 @@ def two_steps(path: str) -> str:
 
 
 @task
+def reconcile_the_ledgers_of_all_subsidiaries(path: str) -> str:
+    """A name and a message that are as long as those of ordinary tasks may be, and of one word each."""
+    report_progress(0.4, "https://files.example.com/exports/2026/11/30/ledger-of-subsidiaries.csv")
+    while not Path(path).exists():
+        threading.Event().wait(0.01)
+    return path
+
+
+@task
 def refuse(text: str) -> None:
     raise TaskError(text)

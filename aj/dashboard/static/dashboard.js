@@ -3,6 +3,8 @@
 "use strict";
 (() => {
   const AGAIN_MS = 3000;
+  // An API that hangs, or a network that drops what is sent, never answers: what is shown would grow old under "Live".
+  const MOST_MS = 10000;
   const UNITS = [[60, 1, "s"], [3600, 60, "min"], [172800, 3600, "h"], [Infinity, 86400, "d"]];
   const WORDS = {live: "Live", paused: "Paused", lost: "No connection"};
   const element = (id) => document.getElementById(id);
@@ -99,8 +101,10 @@
   async function look() {
     clearTimeout(timer);
     if (state === "paused" || document.hidden) return;
+    const limit = new AbortController(), limitTimer = setTimeout(() => limit.abort(), MOST_MS);
     try {
-      const answer = await fetch(location.href, {headers: tag ? {"If-None-Match": tag} : {}, cache: "no-store"});
+      const headers = tag ? {"If-None-Match": tag} : {};
+      const answer = await fetch(location.href, {headers, cache: "no-store", signal: limit.signal});
       if (answer.status >= 500) throw new Error(answer.status);
       if (answer.redirected || isAway) return location.reload();
       let shown = "";
@@ -114,6 +118,8 @@
       if (state !== "paused") become("live", shown);
     } catch {
       if (state !== "paused") become("lost");
+    } finally {
+      clearTimeout(limitTimer);
     }
     wait();
   }

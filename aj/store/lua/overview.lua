@@ -5,7 +5,8 @@
 -- Keys of jobs, queues and workers are made from the prefixes, since the names of jobs and workers stand in the store.
 -- Returns {now in ms, running, delayed, pending, since when the oldest is pending in ms or -1,
 --          whether workers are suspended (1 or 0), {field, count, ...} of this hour's tally, the same of the last hour's,
---          {{job id, name of its worker, task, started in ms, attempt, progress, owner}, ...} of running jobs,
+--          {{job id, name of its worker, whether its lease is over, task, started in ms, attempt, progress}, ...}
+--          of running jobs, those whose lease ends first before the others,
 --          {queue, jobs in it, since when its first one waits in ms or -1, living workers of ours,
 --           {{name, host, pid, birth, last sign of life, state, jobs that succeeded, that failed}, ...}}
 --          for each queue}
@@ -29,11 +30,13 @@ end
 
 local function running()
     local told = {}
-    for _, job_id in ipairs(redis.call('ZRANGE', KEYS[1], 0, most - 1)) do
-        local job = redis.pcall('HMGET', ARGV[1] .. job_id, 'task', 'started_ms', 'attempt', 'progress', 'owner')
+    local leases = redis.call('ZRANGE', KEYS[1], 0, most - 1, 'WITHSCORES')
+    for at = 1, #leases, 2 do
+        local job_id, is_over = leases[at], tonumber(leases[at + 1]) < now and 1 or 0
+        local job = redis.pcall('HMGET', ARGV[1] .. job_id, 'task', 'started_ms', 'attempt', 'progress')
         if not job.err and job[1] then
             local worker = redis.pcall('HGET', ARGV[5] .. job_id, 'worker_name')
-            table.insert(told, {job_id, type(worker) == 'string' and worker or false, unpack(job, 1, 5)})
+            table.insert(told, {job_id, type(worker) == 'string' and worker or false, is_over, unpack(job, 1, 4)})
         end
     end
     return told

@@ -18,7 +18,7 @@ for _, command in ipairs({
     {'PEXPIREAT', ours, 1}, {'STRLEN', theirs},
     {'ZADD', ours, 'XX', 1, 'a'}, {'ZSCORE', ours, 'a'}, {'ZCARD', ours}, {'ZCOUNT', ours, 0, 0}, {'ZRANGE', ours, 0, 0},
     {'ZRANGEBYSCORE', ours, 0, 0}, {'ZREVRANGEBYLEX', ours, '+', '-'}, {'ZREM', ours, 'a'},
-    {'ZREMRANGEBYSCORE', ours, 0, 0},
+    {'ZREMRANGEBYSCORE', ours, 0, 0}, {'ZINTER', 1, ours},
     {'RPUSH', theirs, 'a'}, {'LPUSH', theirs, 'a'}, {'LLEN', theirs}, {'LRANGE', theirs, 0, 0}, {'LINDEX', theirs, 0},
     {'LPOS', theirs, 'a'}, {'LPOP', theirs},
     {'LREM', theirs, 1, 'a'},
