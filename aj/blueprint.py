@@ -105,10 +105,16 @@ class JobsBlueprint(Blueprint):
 
 
 def _settings_of(config: Mapping[str, Any]) -> Settings:
-    """The settings in an app's config. A slip in a variable is only told of here, since `AJ_` may be the app's too."""
+    """The settings in an app's config. A slip in a variable is only told of here, since `AJ_` may be the app's too.
+
+    Raises: SettingsError: a value is not accepted, or the slip would leave the API open.
+    """
+    settings = Settings.from_config(config, os.environ)
     for sentence in Settings.unknown(os.environ):
+        if sentence.startswith("AJ_API_KEY ") and not settings.api_keys:
+            raise SettingsError(sentence)
         log.warning("%s", sentence)
-    return Settings.from_config(config, os.environ)
+    return settings
 
 
 def make_api(settings: Settings, jobs_url: Callable[[str], str]) -> Api:

@@ -207,3 +207,15 @@ def test_an_operator_shuts_the_dashboard_and_hears_of_a_slip(
     assert app.test_client().get("/api/dashboard").status_code == 404
     assert app.test_client().post("/api/jobs", json={"n": 5}).status_code == 202
     assert "AJ_TIMEOUT is not a setting of this version; did you mean AJ_JOB_TIMEOUT_S?" in caplog.text
+
+
+def test_the_slip_that_would_leave_the_api_open_is_refused(
+    deployment: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`AJ_API_KEY` is a caller's; with the digest of a key in it somebody meant `AJ_API_KEYS`."""
+    monkeypatch.setenv("AJ_API_KEY", "shop:" + 64 * "a")
+    app = host_app(deployment.env)
+    with pytest.raises(SettingsError, match="did you mean AJ_API_KEYS"):
+        app.register_blueprint(JobsBlueprint(), url_prefix="/api")
+    app.config["AJ_API_KEYS"] = "shop:" + 64 * "a"
+    app.register_blueprint(JobsBlueprint(name="guarded"), url_prefix="/guarded")
