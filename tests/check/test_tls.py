@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -16,22 +15,12 @@ from aj.check.scene import Scene
 from tests.check.door import API_KEY, serving
 from tests.check.playing import names, options
 from tests.check.rude import rude, saying
-from tests.support.tools import require_tools
+from tests.support.certificates import self_signed
 
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A file with a key and a certificate that vouches for itself, for 127.0.0.1 and no other name."""
-    require_tools("openssl")
-    path = tmp_path_factory.mktemp("tls") / "both.pem"
-    asked = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=check"
-    made = subprocess.run(
-        ["openssl", *asked.split(), "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", path, "-out", "-"],
-        capture_output=True,
-        check=True,
-    )
-    path.write_bytes(path.read_bytes() + made.stdout)
-    return path
+    return self_signed(tmp_path_factory.mktemp("tls"), "IP:127.0.0.1")
 
 
 def _check(url: str, **env: str) -> Result:

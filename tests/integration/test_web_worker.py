@@ -8,7 +8,6 @@ import signal
 import socket
 import ssl
 import struct
-import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -21,6 +20,7 @@ import pytest
 from aj.clock import monotonic_s
 from aj.local.embedded import start_server
 from tests.conftest import Deployment
+from tests.support.certificates import self_signed
 from tests.support.jobs import run
 from tests.support.own_store import deployment_on
 from tests.support.processes import Running, running_api
@@ -263,18 +263,13 @@ def test_a_process_that_stops_gives_up_on_who_reads_and_sends_nothing(deployment
 
 def test_over_tls_requests_are_answered_too(deployment: Deployment, folder: Path) -> None:
     """What stands on the socket is no request that anybody could judge; and each connection has several."""
-    certificate = folder / "certificate.pem"
-    asked = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=test"
-    made = subprocess.run(
-        ["openssl", *asked.split(), "-keyout", certificate, "-out", "-"], check=True, capture_output=True
-    )
-    certificate.write_bytes(made.stdout + certificate.read_bytes())
+    certificate = self_signed(folder, "IP:127.0.0.1")
     context = ssl.create_default_context(cafile=str(certificate))
-    context.check_hostname = False
     options = (f"--certfile={certificate}", f"--keyfile={certificate}", "--workers=1")
     with running_api(deployment.env, folder, *options) as (server, url):
         for _ in range(3):
-            with context.wrap_socket(socket.create_connection(("127.0.0.1", int(url.rpartition(":")[2])))) as client:
+            line = socket.create_connection(("127.0.0.1", int(url.rpartition(":")[2])))
+            with context.wrap_socket(line, server_hostname="127.0.0.1") as client:
                 for _ in range(3):
                     client.sendall(SUBMISSION)
                     assert answer(client)[0] == 202

@@ -8,7 +8,6 @@ import re
 import signal
 import socket
 import ssl
-import subprocess
 import threading
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ import requests
 
 from aj.client import Client, ClientError, NotUnderstood, Unreachable, exchange, transport
 from aj.clock import monotonic_s
+from tests.support.certificates import self_signed
 from tests.support.raw_http import in_chunks
 from tests.support.scripted_server import Reply, answer, dripping, hanging, scripted
 from tests.support.waiting import wait_until
@@ -220,16 +220,7 @@ def test_a_session_of_the_callers_is_used_as_it_is() -> None:
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A file with a key and a self-signed certificate for this machine."""
-    path = tmp_path_factory.mktemp("tls") / "both.pem"
-    asked = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=localhost"
-    made = subprocess.run(
-        ["openssl", *asked.split(), "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", path, "-out", "-"],
-        capture_output=True,
-        check=True,
-    )
-    path.write_bytes(path.read_bytes() + made.stdout)
-    return path
+    return self_signed(tmp_path_factory.mktemp("tls"), "IP:127.0.0.1")
 
 
 @pytest.fixture

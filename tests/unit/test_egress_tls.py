@@ -5,9 +5,7 @@ from __future__ import annotations
 import contextlib
 import socket
 import ssl
-import subprocess
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,6 +13,7 @@ import requests.utils
 
 from aj.egress import Egress, connection
 from aj.errors import DeliveryFailed
+from tests.support.certificates import self_signed
 from tests.unit.egress_receivers import (
     Receiver,
     allowing,
@@ -31,17 +30,8 @@ SECRET = b"receiver-secret-7f3a"
 
 
 @pytest.fixture(scope="module")
-def certificate(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A file with a key and a self-signed certificate for hooks.example."""
-    path = tmp_path_factory.mktemp("tls") / "both.pem"
-    asked = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=hooks.example"
-    made = subprocess.run(
-        ["openssl", *asked.split(), "-addext", "subjectAltName=DNS:hooks.example", "-keyout", path, "-out", "-"],
-        capture_output=True,
-        check=True,
-    )
-    path.write_bytes(path.read_bytes() + made.stdout)
-    return path  # type: ignore[return-value]
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return self_signed(tmp_path_factory.mktemp("tls"), "DNS:hooks.example")
 
 
 def _serving(certificate: Path, names: list[str | None]) -> ssl.SSLContext:
