@@ -111,7 +111,7 @@ def _settings_of(config: Mapping[str, Any]) -> Settings:
     """
     settings = Settings.from_config(config, os.environ)
     for sentence in Settings.unknown(os.environ):
-        if sentence.startswith("AJ_API_KEY ") and not settings.api_keys:
+        if sentence.endswith("did you mean AJ_API_KEYS?") and not settings.api_keys:
             raise SettingsError(sentence)
         log.warning("%s", sentence)
     return settings

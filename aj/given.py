@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import difflib
 import json
+import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 CALLERS_OWN = ("AJ_URL", "AJ_API_KEY", "AJ_CHECK_SECRET")  # the command line reads them
 
+_DIGEST = re.compile(r".*:.*|[0-9a-fA-F]{64}", re.DOTALL)
 Given = dict[str, tuple[str, str]]  # by the field of `Settings`: the name it was given by, and its text
 
 
@@ -30,23 +32,30 @@ def in_environment(environ: Mapping[str, str], names: Collection[str]) -> Given:
 
 
 def in_config(
-    config: Mapping[str, Any], environ: Mapping[str, str], names: Collection[str], full_name_only: Collection[str]
+    config: Mapping[str, Any],
+    environ: Mapping[str, str],
+    names: Collection[str],
+    rules: tuple[Collection[str], Collection[str]],
 ) -> Given:
     """What a Flask app's config gives for `names`, by `AJ_NAME` or else by `NAME`.
 
     `from_prefixed_env("AJ")` takes the prefix away and reads JSON, so what it brought is told by `environ`, and taken
-    from there: so that the same text means the same, and has the same name, as in a worker. The bare name of
-    `full_name_only` may be the app's own, and the variable is asked instead, whether the app has read it or not.
+    from there: so that the same text means the same, and has the same name, as in a worker. `rules` are the names that
+    count in full only, since the bare one may be the app's own, and those whose variable counts where the config has
+    nothing, whether the app has read it or not.
     """
+    full_name_only, heard = rules
     found: Given = {}
     for name in names:
         called, bare = variable(name), name.upper()
         if config.get(called) is not None:
             found[name] = called, _text(config[called])
-        elif called in environ and (name in full_name_only or _is_from(config, bare, environ[called])):
+        elif called in environ and name not in full_name_only and _is_from(config, bare, environ[called]):
             found[name] = called, environ[called]
         elif name not in full_name_only and config.get(bare) is not None:
             found[name] = bare, _text(config[bare])
+        elif called in environ and name in heard:
+            found[name] = called, environ[called]
     return found
 
 
@@ -54,8 +63,8 @@ def unknown(environ: Mapping[str, str], names: Collection[str]) -> Iterator[str]
     """A sentence for each `AJ_…` variable that is no setting. Its value, which may be a secret, is not shown."""
     known = [variable(name) for name in names]
     for called, text in environ.items():
-        # A pair name:hash in AJ_API_KEY is a slip for AJ_API_KEYS, and would leave the API open.
-        is_callers_own = called in CALLERS_OWN and not (called == "AJ_API_KEY" and ":" in text)
+        # A digest in AJ_API_KEY is a slip for AJ_API_KEYS, and would leave the API open.
+        is_callers_own = called in CALLERS_OWN and not (called == "AJ_API_KEY" and _DIGEST.fullmatch(text))
         if called.startswith("AJ_") and called not in known and not is_callers_own:
             close = difflib.get_close_matches(called.upper(), known, 1)
             hint = f"did you mean {close[0]}?" if close else "docs/settings.md lists them"

@@ -127,7 +127,8 @@ _SENTINEL = r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:[0-9]{1,5})?"
 _REDIS_URL = _parse_text(
     "redis://, rediss:// or unix:// with an address, such as redis://127.0.0.1:6379/0, or "
     "redis+sentinel://host:26379,host:26379/master-name/0",
-    rf"(rediss?|unix)://\S+|rediss?\+sentinel://([^@/\s]*@)?{_SENTINEL}(,{_SENTINEL})*/[^/?\s]+(/[0-9]+)?(\?\S*)?",
+    # A slash too many would make a path of a password, which is shown, and a host of nothing, which is this machine.
+    rf"rediss?://([^/?#\s]*@)?[^@/?#:\s][^@/?#\s]*(/[0-9]*)?(\?\S*)?|unix://\S+|rediss?\+sentinel://([^@/\s]*@)?{_SENTINEL}(,{_SENTINEL})*/[^/?\s]+(/[0-9]+)?(\?\S*)?",
 )
 _MODULES = _parse_list(
     _parse_text("a comma list of Python modules, such as shop.tasks", r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*"),
@@ -245,11 +246,11 @@ class Settings:
         """Settings from a Flask app's config: `AJ_RESULT_TTL_S`, else `RESULT_TTL_S`.
 
         Values may be text as in the environment, numbers, or lists and tuples of these. `environ` tells what
-        `from_prefixed_env("AJ")` has brought there, and gives what is never taken by its bare name.
+        `from_prefixed_env("AJ")` has brought there, and gives API keys, and what is never taken by its bare name.
 
         Raises: SettingsError: a value is not accepted.
         """
-        return cls._parsed(in_config(config, environ or {}, _PARSERS, _FULL_NAME_ONLY))
+        return cls._parsed(in_config(config, environ or {}, _PARSERS, (_FULL_NAME_ONLY, _HEARD)))
 
     @staticmethod
     def unknown(environ: Mapping[str, str]) -> list[str]:
@@ -276,3 +277,5 @@ _PARSERS: dict[str, tuple[Callable[[str], Any], bool]] = {
     each.name: (each.metadata["parse"], each.metadata.get("secret", False)) for each in fields(Settings)
 }
 _FULL_NAME_ONLY = {each.name for each in fields(Settings) if each.metadata.get("full_name_only")}
+# What an operator has said of who may see and do what counts in an app that has not read the environment too.
+_HEARD = {*_FULL_NAME_ONLY, "api_keys"}

@@ -213,9 +213,12 @@ def test_the_slip_that_would_leave_the_api_open_is_refused(
     deployment: Deployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """`AJ_API_KEY` is a caller's; with the digest of a key in it somebody meant `AJ_API_KEYS`."""
-    monkeypatch.setenv("AJ_API_KEY", "shop:" + 64 * "a")
     app = host_app(deployment.env)
-    with pytest.raises(SettingsError, match="did you mean AJ_API_KEYS"):
-        app.register_blueprint(JobsBlueprint(), url_prefix="/api")
+    for name in ("AJ_API_KEY", "AJ_APIKEYS"):
+        with monkeypatch.context() as patch:
+            patch.setenv(name, "shop:" + 64 * "a")
+            with pytest.raises(SettingsError, match="did you mean AJ_API_KEYS"):
+                app.register_blueprint(JobsBlueprint(name=name), url_prefix="/api")
+    monkeypatch.setenv("AJ_API_KEY", "shop:" + 64 * "a")
     app.config["AJ_API_KEYS"] = "shop:" + 64 * "a"
     app.register_blueprint(JobsBlueprint(name="guarded"), url_prefix="/guarded")

@@ -17,9 +17,18 @@ SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 KEY = bytes.fromhex("31f290f6bf06298aab4f08d43c3f082cf648a362da2da4b0")
 LOOPBACK = ipaddress.ip_network("127.0.0.1")
 
+# What a slash in the wrong place makes of a password: it would be shown as a part of the address.
+WRONG_PATHS = ["redis:///:hunter2@h/0", "redis://h/0;password=hunter2", "redis://h/hunter2@x", "redis://:hunter2@/0"]
+
 # field, default, a text that is accepted, its value, texts that are refused
 ROWS: list[tuple[str, Any, str, Any, list[str]]] = [
-    ("redis_url", None, "rediss://h:1/0", "rediss://h:1/0", ["", "h:6379", "http://h", "redis://", "redis://a b"]),
+    (
+        "redis_url",
+        None,
+        "rediss://h:1/0",
+        "rediss://h:1/0",
+        ["", "h:6379", "http://h", "redis://", "redis://a b", *WRONG_PATHS],
+    ),
     ("tasks", ("aj.tasks",), "shop.tasks, a", ("shop.tasks", "a"), ["", ",", "a-b", "a..b", ".a", "1a", "a;b"]),
     ("task_app", None, "shop.web:make_app()", "shop.web:make_app()", ["", "shop", "shop:", ":app", "a:b.c", "a:b(1)"]),
     ("prefix", "aj", "my:app.1_-", "my:app.1_-", ["", "a b", "a*", "é", "a" * 41, "{a}", "rq", "rq:a"]),
