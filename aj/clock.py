@@ -10,6 +10,9 @@ from __future__ import annotations
 import time
 from datetime import UTC, datetime
 
+# The last moment that RFC 3339 can write.
+LAST_MS = 253_402_300_799_999
+
 
 def now_ms() -> int:
     """This host's wall clock, in milliseconds since the epoch."""

@@ -222,7 +222,9 @@ def _shown(shown: Job) -> dict[str, Any]:
 
 def _progress(report: bytes | None) -> dict[str, Any]:
     members = parsed(report)
-    return {"fraction": members.get("fraction"), "message": members.get("message")}
+    fraction = members.get("fraction")
+    is_share = isinstance(fraction, int | float) and 0 <= fraction <= 1
+    return {"fraction": fraction if is_share else None, "message": members.get("message")}
 
 
 def _query(members: dict[str, Any]) -> str:

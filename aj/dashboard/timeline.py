@@ -79,9 +79,10 @@ def tried(log: Sequence[dict[str, Any]]) -> list[Tried]:
         status, error = attempt.get("status"), str(attempt.get("error"))
         answer = f"HTTP {status}" if isinstance(status, int) else NO_ANSWERS.get(error, error)
         is_good = isinstance(status, int) and 200 <= status < 300
-        with contextlib.suppress(KeyError, TypeError, ValueError):
+        with contextlib.suppress(KeyError, TypeError, ValueError, OverflowError):
             at_ms, took_ms = clock.from_rfc3339(attempt["at"]), float(attempt["duration_s"]) * 1000
-            found.append(Tried(number, at_ms, took_ms, answer, is_good))
+            if 0 <= at_ms <= clock.LAST_MS and 0 <= took_ms <= clock.LAST_MS:
+                found.append(Tried(number, at_ms, took_ms, answer, is_good))
     return found
 
 

@@ -17,7 +17,7 @@ from aj.store.client import Client, errors_converted
 from aj.store.control import OF_CALLBACK, SHOWN, Control
 from aj.store.desk import decompressed
 from aj.store.keys import Keys
-from aj.store.replies import replies_of, text, whole
+from aj.store.replies import moment, replies_of, text, whole
 from aj.store.rq_classes import NO_ARGUMENTS, Job, Queue
 from aj.store.scripts import Script
 
@@ -115,10 +115,10 @@ class Details:
 
 @dataclass(frozen=True, slots=True)
 class Owed:
-    """A webhook that is owed since `since_ms`. `job` is None where it was deleted or is past its life."""
+    """A webhook that is owed since `since_ms`, None where no time is noted; `job` is None where it is no more."""
 
     job_id: str
-    since_ms: int
+    since_ms: int | None
     job: OurJob | None
 
 
@@ -143,13 +143,11 @@ class Board:
             running=running,
             delayed=delayed,
             pending=pending,
-            oldest_pending_ms=oldest_ms if oldest_ms >= 0 else None,
+            oldest_pending_ms=moment(oldest_ms),
             is_suspended=bool(suspended),
             minutes=_minutes(now_ms, hour, last_hour),
             queues=[
-                QueueSeen(
-                    name.decode(), length, since if since >= 0 else None, living, [_worker(w, at_work) for w in told]
-                )
+                QueueSeen(name.decode(), length, moment(since), living, [_worker(w, at_work) for w in told])
                 for name, length, since, living, told in lines
             ],
             unheard=[job for job in jobs if job.is_unheard],
@@ -177,7 +175,7 @@ class Board:
             params=None if data is None else params_from(data),
             worker=text(worker) or None,
             queue=text(queue) or None,
-            queued_ms=whole(queued_ms),
+            queued_ms=moment(queued_ms),
             asked_to_stop=stop is not None,
             has_webhook=url is not None,
             attempts=attempts_from(log),
@@ -189,7 +187,7 @@ class Board:
         with errors_converted(self._client.breaker), self._client.pipeline(transaction=False) as pipe:
             pipe.zrange(self._keys.pending, first, first + most, withscores=True)
             [rows] = pipe.execute()
-            since = {text(job_id): whole(at_ms) or 0 for job_id, at_ms in rows[:most]}
+            since = {text(job_id): moment(at_ms) for job_id, at_ms in rows[:most]}
             jobs = {job.id: job for job in self._control.shown(list(since), fields, pipe)}
         return [Owed(job_id, at_ms, jobs.get(job_id)) for job_id, at_ms in since.items()], len(rows) > most
 
@@ -198,7 +196,7 @@ class Board:
         with errors_converted(self._client.breaker), self._client.pipeline(transaction=False) as pipe:
             for job_id in job_ids:
                 pipe.zscore(self._keys.pending, job_id)
-            return {job_id: whole(score) for job_id, score in zip(job_ids, pipe.execute(), strict=True)}
+            return {job_id: moment(score) for job_id, score in zip(job_ids, pipe.execute(), strict=True)}
 
     def attempts(self, job_ids: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
         """The attempts to bring the webhook of each job."""
@@ -229,7 +227,7 @@ def attempts_from(log: bytes | None) -> list[dict[str, Any]]:
 
 def _running(row: Sequence[Any]) -> Running:
     job_id, worker, is_over, task, started_ms, attempt, progress = row
-    times = (whole(started_ms) or 0, whole(attempt) or 0)
+    times = (moment(started_ms) or 0, whole(attempt) or 0)
     return Running(text(job_id), text(worker) or None, bool(is_over), text(task), *times, progress)
 
 
@@ -245,7 +243,7 @@ def _minutes(now_ms: int, hour: Sequence[bytes], last_hour: Sequence[bytes]) -> 
     counts = {}
     for pairs, first in ((last_hour, now // 60 * 60 - 60), (hour, now // 60 * 60)):
         for field, count in zip(pairs[::2], pairs[1::2], strict=True):
-            counts[first + (whole(field[1:]) or 0), field[:1]] = whole(count) or 0
+            counts[first + (whole(field[1:]) or 0), field[:1]] = max(0, whole(count) or 0)
     return [
         Minute(minute * 60_000, counts.get((minute, b"s"), 0), counts.get((minute, b"f"), 0))
         for minute in range(now - MINUTES + 1, now + 1)
@@ -254,6 +252,6 @@ def _minutes(now_ms: int, hour: Sequence[bytes], last_hour: Sequence[bytes]) -> 
 
 def _ms(time: bytes | None) -> int | None:
     try:
-        return int(utcparse(text(time)).timestamp() * 1000) if time else None
+        return moment(utcparse(text(time)).timestamp() * 1000) if time else None
     except ValueError:
         return None

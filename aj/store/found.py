@@ -10,6 +10,7 @@ from typing import Any
 
 from aj.job import Callback, CallbackState, ErrorType, Job, Status
 from aj.pace import KEPT, NOTHING_KNOWN, Lengths, Outlook, packed
+from aj.store.replies import moment
 
 log = logging.getLogger("aj.store")
 
@@ -95,15 +96,18 @@ def job_from(job_id: str, fields: Mapping[bytes, bytes]) -> Job:
     def number(name: bytes) -> int | None:
         return int(fields[name]) if name in fields else None
 
+    def time_ms(name: bytes) -> int | None:
+        return _time_ms(fields[name]) if name in fields else None
+
     url, traceparent = fields.get(b"callback_url"), fields.get(b"traceparent")
     return Job(
         id=job_id,
         status=Status(fields[b"status"].decode()),
         task=fields[b"task"].decode(),
-        created_ms=int(fields[b"created_ms"]),
-        started_ms=number(b"started_ms"),
-        ended_ms=number(b"ended_ms"),
-        expires_ms=number(b"expires_ms"),
+        created_ms=_time_ms(fields[b"created_ms"]),
+        started_ms=time_ms(b"started_ms"),
+        ended_ms=time_ms(b"ended_ms"),
+        expires_ms=time_ms(b"expires_ms"),
         attempt=number(b"attempt") or 0,
         metadata=fields.get(b"metadata"),
         owner=fields.get(b"owner", b"").decode(),
@@ -118,6 +122,14 @@ def job_from(job_id: str, fields: Mapping[bytes, bytes]) -> Job:
             CallbackState(fields.get(b"callback_state", b"pending").decode()),
             number(b"callback_attempts") or 0,
             number(b"callback_last_status"),
-            number(b"callback_next_ms"),
+            time_ms(b"callback_next_ms"),
         ),
     )
+
+
+def _time_ms(written: bytes) -> int:
+    """Raises: ValueError: it is no time that can be written again."""
+    at_ms = moment(written)
+    if at_ms is None:
+        raise ValueError(f"{written!r} is no time")
+    return at_ms

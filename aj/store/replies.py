@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from aj.clock import LAST_MS
 from aj.store.client import is_wrong_type
 
 
@@ -22,6 +23,12 @@ def whole(number: bytes | float | None) -> int | None:
         return None if number is None else int(number)
     except (ValueError, OverflowError):
         return None
+
+
+def moment(number: bytes | float | None) -> int | None:
+    """A time in ms since the epoch; None where there is none that can be written."""
+    found = whole(number)
+    return found if found is not None and 0 <= found <= LAST_MS else None
 
 
 def text(word: bytes | None) -> str:

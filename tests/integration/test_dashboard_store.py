@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
@@ -26,7 +27,7 @@ PAGES = (
     "/metrics",
 )
 MOST_FIELDS = 10
-GARBAGE = (b"\xff\xfe", b"inf", b"[")
+GARBAGE = (b"\xff\xfe", b"inf", b"[", b"253402300800000", b"-1", b'{"fraction": 1e308, "message": []}')
 
 
 @pytest.fixture
@@ -59,7 +60,8 @@ def damaged(deployment: Deployment) -> Iterator[tuple[str, str]]:
         if kind in (b"zset", b"list"):
             wrong = next(garbage)
             if kind == b"zset":
-                store.zadd(key, {wrong: 1.0, b"z": float("inf")})
+                members: Any = store.zrange(key, 0, -1)
+                store.zadd(key, {wrong: 1.0, b"z": float("inf"), **dict.fromkeys(members, 1e18)})
             else:
                 store.lpush(key, wrong)
             yield key.decode(), f"has {wrong!r}"
