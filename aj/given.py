@@ -83,4 +83,4 @@ def _is_from(config: Mapping[str, Any], key: str, text: str) -> bool:
         made = json.loads(text)
     except ValueError:
         made = text
-    return type(made) is type(config[key]) and bool(made == config[key])
+    return repr(made) == repr(config[key])  # NaN, which JSON of Python has, is not equal to itself

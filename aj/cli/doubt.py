@@ -13,6 +13,7 @@ from aj.cli.text import plain
 from aj.client import Client, ClientError
 
 FIRST_S, AGAIN_S = 5.0, 30.0
+REASON_MOST = 300  # characters: whoever answers there may say anything
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,5 +43,6 @@ class Doubt:
             if reason is None:
                 return
             if reason and self.is_queued():
-                self.tell(f"aj: it may wait for long: {plain(base)}/readyz says: {plain(reason)}")
+                shown = reason if len(reason) <= REASON_MOST else f"{reason[:REASON_MOST]}…"
+                self.tell(f"aj: it may wait for long: {plain(base)}/readyz says: {plain(shown)}")
                 return

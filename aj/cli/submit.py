@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 import uuid
 from typing import Any
@@ -17,9 +18,9 @@ from aj.cli.jobs import wait_for
 from aj.cli.terminal import say, say_json, talk
 from aj.cli.text import plain
 from aj.cli.values import Input, body_of, members, mistaken, read
-from aj.client import ApiError
+from aj.client import ApiError, Unreachable
 
-HELD_S = 1.0
+HELD_S = 1
 
 
 @click.command
@@ -54,24 +55,29 @@ def submit(api: Api, **given: Any) -> int:
     """
     if given["timeout_s"] is not None and not given["wait"]:
         raise click.UsageError("--timeout says how long --wait waits; give both")
-    begun_s = clock.monotonic_s()
     key = str(uuid.uuid4()) if given["key"] is None else given["key"]
-    body = _body(given)
+    body, within_s = _body(given), given["timeout_s"]
+    begun_s, held_s = clock.monotonic_s(), _held_s(given)
+    left_s = math.inf if within_s is None else within_s - held_s
     try:
-        job = api.client.submit(body, idempotency_key=key, wait_s=_held_s(given))
+        job = api.client.submit(body, idempotency_key=key, timeout_s=min(api.patience_s, left_s), wait_s=held_s)
     except KeyboardInterrupt:
-        talk(f"aj: interrupted; the job may have been accepted: the same again with --key {key} is the same job")
+        talk(f"aj: interrupted; {_is_safe_again(key)}")
         return Exit.INTERRUPTED
+    except Unreachable as error:
+        code = tell_error(error, api.as_json)
+        talk(f"  {_is_safe_again(key)}")
+        is_over = error.retryable and error.last is None and left_s <= api.patience_s
+        return Exit.NOT_ENDED if is_over else code
     except ApiError as error:
         code = tell_error(error, api.as_json)
         if error.idempotency_key is not None:
-            talk(f"  the job may have been accepted: the same again with --key {key} is the same job")
+            talk(f"  {_is_safe_again(key)}")
         for pair in mistaken(body, given["pairs"], error.errors):
             talk(f"  the value was read as JSON; as text it is --text {plain(shlex.quote(pair))}")
         return code
     if given["wait"]:
-        timeout_s = given["timeout_s"]
-        return wait_for(api, job, None if timeout_s is None else max(0.0, begun_s + timeout_s - clock.monotonic_s()))
+        return wait_for(api, job, None if within_s is None else max(0.0, begun_s + within_s - clock.monotonic_s()))
     if api.as_json:
         say_json(job.document)
     else:
@@ -79,9 +85,17 @@ def submit(api: Api, **given: Any) -> int:
     return Exit.DONE
 
 
-def _held_s(given: dict[str, Any]) -> float:
-    """How long the submission itself may be held: a quick job has ended then, and of others progress is told soon."""
-    return min(HELD_S, given["timeout_s"] or HELD_S) if given["wait"] else 0
+def _is_safe_again(key: str) -> str:
+    return f"the job may have been accepted: the same again with --key {key} is the same job"
+
+
+def _held_s(given: dict[str, Any]) -> int:
+    """How long the submission itself may be held: a quick job has ended then, and of others progress is told soon.
+
+    Where there is little time, it is for the answer, without which nothing is known of the job.
+    """
+    within_s = given["timeout_s"]
+    return HELD_S if given["wait"] and (within_s is None or within_s >= 2 * HELD_S) else 0
 
 
 def _body(given: dict[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,9 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import copy
+import os
 import socket
+import ssl
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -23,6 +25,9 @@ from aj.interim import FinalResponse
 
 # So many are kept for the next request; urllib3 warns of each one more, and a job that is waited for takes one.
 CONNECTIONS = 256
+# What an adapter of requests has itself, and of what kinds that may be which another class adds.
+_KNOWN = frozenset({*requests.adapters.HTTPAdapter.__attrs__, "proxy_manager", "poolmanager"})
+_PLAIN = (str, bytes, int, float, os.PathLike, ssl.SSLContext)
 _current: contextvars.ContextVar[Attempt | None] = contextvars.ContextVar("aj_client_attempt", default=None)
 
 
@@ -134,16 +139,55 @@ def session_like(theirs: requests.Session) -> requests.Session:
 
     Raises: ClientError: it has an adapter that does not tell how.
     """
-    made = object.__new__(type(theirs))  # copying, as requests does it, leaves out what a subclass has
-    made.__dict__.update(vars(theirs), cookies=copy.copy(theirs.cookies), adapters=copy.copy(theirs.adapters))
+    cookies, adapters = copy.copy(theirs.cookies), copy.copy(theirs.adapters)
     for prefix, adapter in theirs.adapters.items():
-        if not isinstance(adapter, requests.adapters.HTTPAdapter):
-            raise ClientError(f"after a fork, make the client and its session anew: {adapter!r} cannot be made again")
-        again: Any = object.__new__(type(adapter))
-        again.__dict__.update(vars(adapter), proxy_manager={})
-        again.init_poolmanager(again._pool_connections, again._pool_maxsize, block=again._pool_block)
-        made.adapters[prefix] = again
+        adapters[prefix] = _adapter_like(adapter)
+    made: requests.Session = _twin(theirs, cookies=cookies, adapters=adapters)
     return made
+
+
+def _adapter_like(theirs: Any) -> Any:
+    """An adapter that does what `theirs` does, over connections of its own. Raises: ClientError: it does not tell how.
+
+    One that keeps connections in an attribute of its own, as those for Unix sockets do, would share them.
+    """
+    refusal = f"after a fork, make the client and its session anew: {theirs!r} cannot be made again"
+    if not isinstance(theirs, requests.adapters.HTTPAdapter):
+        raise ClientError(refusal)
+    made = _twin(theirs, proxy_manager={})
+    for name, value in (vars(theirs) | _in_slots(theirs)).items():
+        if name not in _KNOWN and not _is_plain(value):
+            raise ClientError(f"{refusal}, since its {name!r} may hold connections")
+    made.init_poolmanager(made._pool_connections, made._pool_maxsize, block=made._pool_block)
+    if type(made.poolmanager) is not type(theirs.poolmanager):
+        raise ClientError(f"{refusal}, since its 'poolmanager' was put there")
+    # What was given to `init_poolmanager`, such as a TLS context, is kept here only.
+    made.poolmanager.connection_pool_kw.update(theirs.poolmanager.connection_pool_kw)
+    made.poolmanager.pool_classes_by_scheme = theirs.poolmanager.pool_classes_by_scheme
+    return made
+
+
+def _twin(of: Any, **instead: Any) -> Any:
+    """Another one with the same attributes but for `instead`: copying, as requests does it, leaves many of them out."""
+    made = object.__new__(type(of))
+    made.__dict__.update(vars(of), **instead)
+    for name, value in _in_slots(of).items():
+        object.__setattr__(made, name, value)
+    return made
+
+
+def _in_slots(of: Any) -> dict[str, Any]:
+    state: Any = object.__getstate__(of)
+    return state[1] if isinstance(state, tuple) else {}
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether no connection can be in it."""
+    if isinstance(value, dict):
+        return all(map(_is_plain, (*value, *value.values())))
+    if isinstance(value, list | tuple | set | frozenset):
+        return all(map(_is_plain, value))
+    return value is None or isinstance(value, _PLAIN)
 
 
 def _note(connection: Any) -> None:

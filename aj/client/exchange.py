@@ -25,7 +25,7 @@ from aj.errors import causes
 
 # One attempt waits so long for a sign of life, in seconds, and that much longer than it asked to be held.
 SILENCE_S = 10.0
-# And so long for a connection to one address, or half of the time that is left: a name may have another one.
+# And so long for a connection to one address, or half of the attempt's time: a name may have another one.
 CONNECT_S = 5.0
 # The largest body that is taken, unpacked: a few bytes that are packed well could fill all memory.
 BODY_MOST = 256 * 2**20
@@ -130,10 +130,10 @@ def _check_whole(response: requests.Response, body: bytes) -> None:
     length = response.headers.get("Content-Length", "")
     if response.status_code in _BODILESS:
         return
-    if length.isdecimal():
+    if response.headers.get("Transfer-Encoding", "").strip().lower() == "chunked":
+        is_whole = True  # where it is not, urllib3 says so; a length beside it does not count (RFC 9112, section 6.3)
+    elif length.isdecimal():
         is_whole = "Content-Encoding" in response.headers or len(body) == int(length)
-    elif response.headers.get("Transfer-Encoding", "").strip().lower() == "chunked":
-        is_whole = True  # where it is not, urllib3 says so
     else:
         is_whole = bool(body) and (response.status_code >= 300 or _is_json(body))
     if response.status_code < 200 or not is_whole:

@@ -15,7 +15,7 @@ from tests.support.command_line import AJ, Terminal
 from tests.support.processes import ROOT, clean_env
 from tests.support.scripted_server import answer, scripted
 
-TASKS = answer(200, {"tasks": [{"name": "primes-of-a-number"}]})
+TASKS = answer(200, {"tasks": [{"name": "primes-of-a-number"}, {"name": "shop:resize"}]})
 pytestmark = pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
 
 
@@ -53,3 +53,12 @@ def test_a_task_is_completed_after_an_address_and_after_an_equals_sign(bash: Ter
         typed = line.format(url=server.url)
         bash.press(f"{typed}\t")
         bash.wait_for(f"{typed}mes-of-a-number")
+
+
+@pytest.mark.parametrize("typed", ["--task shop:re", "--task=shop:re", "--task shop:", '--task "shop:re'])
+def test_what_bash_tears_off_a_name_is_not_written_twice(bash: Terminal, typed: str) -> None:
+    """A colon ends a word for it, but not between quotation marks."""
+    with scripted(TASKS) as server:
+        line = f"aj submit --url={server.url} {typed}"
+        bash.press(f"{line}\t")
+        bash.wait_for(line + "shop:resize".removeprefix(typed[typed.index("shop") :]))

@@ -47,6 +47,17 @@ def test_it_takes_the_place_of_a_line_that_is_drawn_again() -> None:
     assert "\r\x1b[Kaj: it may wait for long" in stream.getvalue()
 
 
+def test_of_a_long_reason_the_beginning_is_told() -> None:
+    """No API fills somebody's terminal."""
+    stream = io.StringIO()
+    with scripted(answer(503, UNREADY | {"detail": "long " * 100_000})) as server, Follower(Screen(stream)) as follower:
+        follower.saw(Document(status="queued"))  # type: ignore[arg-type]
+        follower.doubt(f"{server.url}/jobs/1")
+        wait_until(lambda: "readyz" in stream.getvalue(), what="the hint")
+    said = stream.getvalue().partition("says: ")[2]
+    assert said == ("long " * 100)[:300] + "…\n"
+
+
 def test_an_api_that_does_not_tell_is_not_asked_again() -> None:
     """It may be one of another kind."""
     with scripted(LOST, NOBODY) as server:

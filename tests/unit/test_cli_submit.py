@@ -11,7 +11,7 @@ from aj.cli import main, submit
 from aj.cli.exits import Exit
 from tests.support.command_line import AJ
 from tests.support.processes import ROOT, clean_env
-from tests.support.scripted_server import answer, scripted
+from tests.support.scripted_server import Reply, answer, hanging, scripted
 
 ID = "01a22875-8ab0-7b86-a00f-efef3fad16ff"
 RUNNING = {"job_id": ID, "status": "running"}
@@ -55,6 +55,25 @@ def test_the_time_of_a_wait_begins_with_the_submission(monkeypatch: pytest.Monke
     for timeout in (["--timeout", "3"], ["--timeout", "1"], []):
         assert main(["submit", "n=5", "--wait", *timeout]) == Exit.NOT_ENDED
     assert left_s == [pytest.approx(1.8), 0.0, None]
+
+
+@pytest.mark.parametrize("reply", [hanging, b""], ids=["says nothing", "hangs up"])
+def test_nor_does_a_submission_last_longer(reply: Reply, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of a job of which nothing is known in time, the key is told."""
+    with scripted(reply) as server:
+        assert main(["submit", "n=5", "--url", server.url, "--wait", "--timeout", "0.5"]) == Exit.NOT_ENDED
+    key = json.loads(server.asked[0].headers["idempotency-key"])
+    assert f"with --key {key} is the same job" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("reply", "patience"), [(b"", "0.5"), (answer(503, {"detail": "No."}, Retry_After="60"), "30")]
+)
+def test_where_it_is_not_the_time_that_is_over_the_code_says_so(reply: Reply, patience: str) -> None:
+    """The patience with an API that does not answer, or an API that says no."""
+    with scripted(reply) as server:
+        words = ["--url", server.url, "--wait", "--timeout", "9", "--patience", patience]
+        assert main(["submit", "n=5", *words]) == Exit.NO_ANSWER
 
 
 @pytest.mark.parametrize("option", ["--body", "--api-key-file"])

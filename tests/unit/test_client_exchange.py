@@ -29,6 +29,7 @@ HEAD = ACCEPTED.partition(b"\r\n\r\n")[0] + b"\r\n\r\n"
 IN_CHUNKS = re.sub(rb"Content-Length: \d+", b"Transfer-Encoding: chunked", HEAD) + in_chunks(
     json.dumps(QUEUED).encode(), 30
 )
+BOTH = IN_CHUNKS.replace(b"Transfer-Encoding", b"Content-Length: 9\r\nTransfer-Encoding")
 DONE = answer(200, {"job_id": ID, "status": "succeeded", "result": 25})
 # What the time of a call may be passed by on a machine that is busy.
 ROOM_S = 5.0
@@ -85,7 +86,7 @@ def test_a_signal_interrupts_a_call() -> None:
         signal.signal(signal.SIGUSR1, before)
 
 
-@pytest.mark.parametrize("whole", [ACCEPTED, IN_CHUNKS], ids=["with its length", "in chunks"])
+@pytest.mark.parametrize("whole", [ACCEPTED, IN_CHUNKS, BOTH], ids=["with its length", "in chunks", "both"])
 def test_an_answer_that_is_cut_anywhere_is_none(monkeypatch: pytest.MonkeyPatch, whole: bytes) -> None:
     """Also in the midst of the Location, whose half would be another address."""
     monkeypatch.setattr(transport, "pause", lambda _: None)

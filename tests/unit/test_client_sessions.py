@@ -14,9 +14,11 @@ from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from multiprocessing.synchronize import Barrier
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 import requests
+import urllib3
 from requests.adapters import BaseAdapter, HTTPAdapter
 
 from aj.client import Client, ClientError, Unreachable, exchange
@@ -33,7 +35,7 @@ class Echo(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         n = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["n"]
-        seen = {"team": self.headers.get("X-Team"), "port": self.client_address[1]}
+        seen = {"team": self.headers.get("X-Team"), "host": self.client_address[0], "port": self.client_address[1]}
         self._say(202, {"job_id": f"job-{n}", "status": "queued", **seen})
 
     def do_GET(self) -> None:
@@ -134,6 +136,72 @@ def test_a_session_that_cannot_be_made_again_is_not_used_after_a_fork(monkeypatc
     monkeypatch.setattr("os.getpid", lambda: 1)
     with pytest.raises(ClientError, match="make the client and its session anew"):
         client.submit(n=5)
+
+
+class WithPools(HTTPAdapter):
+    """An adapter that keeps connections where requests does not, as those for Unix sockets do."""
+
+    def __init__(self) -> None:
+        self.pools: dict[str, Any] = {}
+        super().__init__()
+
+    def get_connection_with_tls_context(self, request: requests.PreparedRequest, *_: Any, **__: Any) -> Any:
+        parts = urlsplit(str(request.url))
+        return self.pools.setdefault(parts.netloc, urllib3.HTTPConnectionPool(str(parts.hostname), parts.port))
+
+
+class Put(HTTPAdapter):
+    """An adapter whose pools are not what it makes itself."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.poolmanager = type("Other", (urllib3.PoolManager,), {})()
+
+
+@pytest.mark.parametrize(("adapter", "why"), [(WithPools, "'pools' may hold"), (Put, "'poolmanager' was put there")])
+def test_nor_one_whose_adapter_has_connections_of_its_own(
+    url: str, monkeypatch: pytest.MonkeyPatch, adapter: Callable[[], Any], why: str
+) -> None:
+    """They would be those of the parent."""
+    session = requests.Session()
+    session.mount("http://", adapter())
+    client = Client(url, session=session)
+    client.submit(n=5)
+    monkeypatch.setattr("os.getpid", lambda: 1)
+    with pytest.raises(ClientError, match=f"session anew.*{why}"):
+        client.submit(n=6)
+
+
+def test_what_was_said_of_its_connections_counts_after_a_fork_too(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where they come from, or whom they trust, is given to a method that requests does not repeat."""
+    adapter = HTTPAdapter()
+    adapter.init_poolmanager(1, 1, source_address=("127.0.0.9", 0))
+    session = requests.Session()
+    session.mount("http://", adapter)
+    client = Client(url, session=session)
+    seen = [client.submit(n=5).document]
+    monkeypatch.setattr("os.getpid", lambda: 1)
+    seen.append(client.submit(n=6).document)
+    assert [each["host"] for each in seen] == ["127.0.0.9"] * 2
+    assert seen[0]["port"] != seen[1]["port"]
+
+
+def test_what_a_session_has_in_slots_goes_with_it(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A copy of requests' own would be without."""
+
+    class Slotted(requests.Session):
+        __slots__ = ("team",)
+        team: str
+
+        def request(self, *given: Any, **named: Any) -> requests.Response:
+            self.headers["X-Team"] = self.team
+            return super().request(*given, **named)
+
+    session = Slotted()
+    session.team = "albums"
+    client = Client(url, session=session)
+    monkeypatch.setattr("os.getpid", lambda: 1)
+    assert client.submit(n=5).document["team"] == "albums"
 
 
 def test_connections_are_kept_for_the_next_call(url: str) -> None:

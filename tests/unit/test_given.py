@@ -67,12 +67,13 @@ def test_keys_in_the_environment_guard_an_app_that_has_not_read_it(monkeypatch: 
         assert [each.name for each in Settings.from_config({own: f"own:{64 * 'b'}"}, os.environ).api_keys] == ["own"]
 
 
-def test_text_is_not_changed_on_its_way(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("prefix", ["1.10", "NaN"])
+def test_text_is_not_changed_on_its_way(monkeypatch: pytest.MonkeyPatch, prefix: str) -> None:
     """Flask makes a number of it, and a worker does not: they would not find each other in the store."""
-    monkeypatch.setenv("AJ_PREFIX", "1.10")
+    monkeypatch.setenv("AJ_PREFIX", prefix)
     monkeypatch.setenv("AJ_DATA_DIR", "null")
     settings = from_prefixed_env()
-    assert (settings.prefix, settings.data_dir) == ("1.10", "null")
+    assert (settings.prefix, settings.data_dir) == (prefix, "null")
 
 
 def test_a_config_that_did_not_come_from_the_environment_counts_as_it_is() -> None:
