@@ -84,6 +84,7 @@ class JobsBlueprint(Blueprint):
         self.record(self._set_up)
 
     def _set_up(self, state: BlueprintSetupState) -> None:
+        prefix = _prefix_of(state)
         name = f"{state.name_prefix}.{state.name}".lstrip(".")
         apis = state.app.extensions.setdefault(EXTENSION, {})
         jobs_url = lru_cache(MOST_ROOTS)(partial(_jobs_url, state.app.url_map, f"{name}.status"))
@@ -93,15 +94,25 @@ class JobsBlueprint(Blueprint):
             place, endpoint = f"/{dashboard.ROOT}{path}", f"{dashboard.ROOT}{ending}"
             lenient = {**SLASHES, "strict_slashes": False}  # people type addresses
             state.add_url_rule(place, endpoint, partial(_page, view), methods=[method], **lenient)
-        prefix = (state.url_prefix or "").rstrip("/")
-        if "<" in prefix:
-            raise SettingsError(f"the blueprint cannot be registered below {prefix!r}, which has a variable part")
         if self._owns_app:
             state.app.url_map.merge_slashes = False
         ours = prefix if prefix or self._owns_app else "/jobs"
         pages = f"{prefix}/{dashboard.ROOT}" if ours == prefix and api.settings.dashboard != "off" else None
         # Routing fails before a blueprint is chosen, so its error handlers never see these.
         state.app.before_request(partial(_routing_error, ours, pages))
+
+
+def _prefix_of(state: BlueprintSetupState) -> str:
+    """Where the routes are, without a slash at the end.
+
+    Raises: SettingsError: they would be given values that none of them takes.
+    """
+    prefix = (state.url_prefix or "").rstrip("/")
+    if "<" in prefix:
+        raise SettingsError(f"the blueprint cannot be registered below {prefix!r}, which has a variable part")
+    if state.url_defaults:
+        raise SettingsError(f"the blueprint cannot be registered with url_defaults, here {state.url_defaults!r}")
+    return prefix
 
 
 def _settings_of(config: Mapping[str, Any]) -> Settings:

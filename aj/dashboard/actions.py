@@ -12,8 +12,9 @@ from aj.dashboard import guard, render
 from aj.dashboard.pages import found_job
 from aj.errors import NotPossible
 
-# Of a page of ours: its path below the dashboard and its query.
-_OUR_PAGE = re.compile(r"/(jobs(/[0-9a-f-]{36})?|deliveries)?")
+# Of a page of ours: its path below the dashboard, and a query that fits into the form of the sign-in.
+_OUR_PAGE = re.compile(r"(/jobs(/[0-9a-f-]{36})?|/deliveries)?/?")
+_QUERY = re.compile(r"[!-\"$-~]{1,800}")
 
 
 def cancel(asked: Asked, job_id: str) -> Response:
@@ -61,5 +62,8 @@ def sign_out(asked: Asked) -> Response:
 
 
 def _next() -> str:
-    asked = request.values.get("next", "")
-    return asked if _OUR_PAGE.fullmatch(asked) else ""
+    """Where whoever has signed in wants to go: to a page of ours, or to the first one."""
+    page, _, query = request.values.get("next", "").partition("?")
+    if not _OUR_PAGE.fullmatch(page):
+        return ""
+    return f"{page}?{query}" if _QUERY.fullmatch(query) else page

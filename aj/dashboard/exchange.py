@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -38,10 +37,12 @@ def exchange(asked: Asked, found: Found) -> Exchange:
     )
 
 
-def first_command(asked: Asked) -> str:
-    """A submission to begin with, which the API accepts."""
+def first_command(asked: Asked) -> str | None:
+    """A submission to begin with, which the API accepts; None where none is known."""
     url = shlex.quote(_address(asked, "").rstrip("/"))
-    body = json.dumps(first_submission(asked.api.submit.registry), ensure_ascii=False)
+    body = first_submission(asked.api.submit.registry, asked.api.settings.max_body_bytes)
+    if body is None:
+        return None
     return f"curl -i {_key(asked)}-H 'Content-Type: application/json' -d {shlex.quote(body)} {url}"
 
 

@@ -83,8 +83,7 @@ def enter(api: Api) -> Response | None:
     if request.method == "POST":
         _refuse_forged(g.aj_viewer)
     if settings.api_keys and not name and endpoint not in SIGN_IN:
-        here = iri_to_uri(request.script_root + request.path)
-        page = here.removeprefix(base()) if request.method == "GET" else ""
+        page = _page_asked() if request.method == "GET" else ""
         return see_other(f"{base()}/sign-in" + ("?" + urlencode({"next": page}) if page else ""))
     return None
 
@@ -127,6 +126,13 @@ def _viewer(settings: Settings, name: str, token: str) -> Viewer:
         owners = ("", *sorted({each.name for each in settings.api_keys}))
     may_act = settings.dashboard == "act" and bool(name or not settings.api_keys)
     return Viewer(name, owners, may_act, token or new_token(), not token, bool(name))
+
+
+def _page_asked() -> str:
+    """Its path below the dashboard, and its query as it came."""
+    page = iri_to_uri(request.script_root + request.path).removeprefix(base())
+    query = request.query_string.decode("ascii", "ignore")
+    return f"{page}?{query}" if query else page
 
 
 def _host_of(origin: str) -> str:

@@ -71,6 +71,7 @@ def jobs(asked: Asked) -> Response:
     is_sound = is_sound and (not sought or _BEGINNING.fullmatch(sought) is not None)
     found = api.control.page(_wanted(beginning=sought, **chosen), cursor, PER_PAGE) if is_sound else Page([], None)
     kept = {name: value for name, value in {"id": sought, **chosen}.items() if value}
+    is_empty = not (kept or cursor or found.jobs)
     return _page(
         asked,
         "jobs.html",
@@ -84,7 +85,8 @@ def jobs(asked: Asked) -> Response:
         is_first=cursor is None,
         first_url=_query(kept),
         next_url=_query({**kept, "cursor": found.next_id}) if found.next_id else None,
-        command=None if kept or cursor or found.jobs else first_command(asked),
+        is_empty=is_empty,
+        command=first_command(asked) if is_empty else None,
     )
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any
 
+from aj.body import parse_object
 from aj.registry import Registry, Task
 
-MOST_REGISTRIES, DEEPEST, LONGEST = 16, 8, 1000
+DEEPEST, LONGEST = 8, 1000
 Schema = Mapping[str, Any]
 TEXT = "text"
 OF_FORMAT = {
@@ -18,6 +19,7 @@ OF_FORMAT = {
     "time": "12:00:00Z",
     "duration": "PT5M",
     "uuid": "018f2b5e-0000-7000-8000-000000000000",
+    **{f"uuid{version}": f"018f2b5e-0000-{version}000-8000-000000000000" for version in (1, 3, 4, 5, 6, 7, 8)},
     "uri": "https://example.com/",
     "email": "someone@example.com",
     "ipv4": "192.0.2.1",
@@ -25,14 +27,24 @@ OF_FORMAT = {
 }
 
 
-@lru_cache(MOST_REGISTRIES)
-def first_submission(registry: Registry) -> dict[str, Any]:
-    """Of the default task, or of the first one whose parameters the sample fits: not every rule stands in a schema, a
-    pattern can be met by no sample, and an API that refuses the first thing that it is asked looks broken."""
-    default = registry.default
-    made = {each.name: _parameters(each) for each in registry}
-    task = next((each for each in registry if _is_accepted(each, made[each.name])), default)
-    return made[task.name] if task is default else {"task": task.name, **made[task.name]}
+def first_submission(registry: Registry, most_bytes: int) -> str | None:
+    """Of the default task, or of the first one whose parameters the sample fits; None where it fits none: not every
+    rule stands in a schema, a pattern can be met by no sample, and an API that refuses the first thing that it is asked
+    looks broken."""
+    bodies = (_body(each, registry.default, most_bytes) for each in registry)
+    return next((each for each in bodies if each is not None), None)
+
+
+def _body(task: Task, default: Task, most_bytes: int) -> str | None:
+    """A body that submits the task; None where the API would refuse it."""
+    try:
+        parameters = _parameters(task)
+        body = json.dumps(parameters if task is default else {"task": task.name, **parameters}, ensure_ascii=False)
+        is_short = len(body.encode()) <= most_bytes
+        task.validate({name: value for name, value in parse_object(body.encode()).items() if name in parameters})
+    except Exception:  # a schema may be odd, and a validator of the task's author may raise whatever it likes
+        return None
+    return body if is_short else None
 
 
 def sample(schema: Schema, definitions: Schema, depth: int = 0) -> Any:
@@ -103,11 +115,3 @@ def _parameters(task: Task) -> dict[str, Any]:
     schema = task.schema
     definitions = schema.get("$defs", {})
     return {name: sample(schema["properties"][name], definitions) for name in schema.get("required", ())}
-
-
-def _is_accepted(task: Task, parameters: dict[str, Any]) -> bool:
-    try:
-        task.validate(parameters)
-    except Exception:  # a validator of the task's author may raise whatever it likes
-        return False
-    return True

@@ -18,6 +18,7 @@ from rq.worker_registration import WORKERS_BY_QUEUE_KEY
 from aj.errors import SettingsError, StoreUnavailable
 from aj.store.client import Client, errors_converted
 from aj.store.keys import WORKER_FIELD, Keys
+from aj.store.replies import replies_of
 from aj.store.rq_classes import MIN_REDIS
 from aj.store.scripts import Script
 
@@ -121,7 +122,7 @@ def _look(client: Client, keys: Keys, queues: Sequence[str]) -> _Look:
         info, suspended, *workers = asked
         for name in (name for names in workers for name in names):
             pipe.hget(name, WORKER_FIELD)
-        signs = (whose == keys.prefix.encode() for whose in pipe.execute())
+        signs = (whose == keys.prefix.encode() for whose in replies_of(pipe))  # what is no hash is no worker
         refusal = next((each for each in tried if isinstance(each, redis.RedisError)), None)
         return _Look(info, refusal, [sum(next(signs) for _ in names) > 0 for names in workers], bool(suspended))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import requests
@@ -12,6 +13,14 @@ from tests.conftest import Deployment
 from tests.support.receiver import Receiver
 from tests.support.waiting import wait_until
 from tests.support.watched import watched
+
+# Counts how often what is read out is written, and the looks that have come to their end.
+COUNTED = """
+window.written = window.looks = 0;
+new MutationObserver((changes) => window.written += changes.length)
+    .observe(document.getElementById("said"), {childList: true, characterData: true, subtree: true});
+new MutationObserver(() => window.looks++)
+    .observe(document.getElementById("live"), {attributeFilter: ["data-state"]});"""
 
 
 def mark(page: Page) -> None:
@@ -258,3 +267,28 @@ def test_a_page_of_another_host_can_do_nothing(site: Site, browser: Browser, fol
         page.goto(site.page(f"/jobs/{job_id}"))
         page.get_by_role("button", name="Cancel the job").click()
         expect(page.locator(".heading .state")).to_contain_text("cancelled")
+
+
+def _has_looked(page: Page, times: int) -> bool:
+    return bool(page.evaluate(f"window.looks >= {times}"))
+
+
+def test_what_was_said_is_not_said_again_by_looks_that_bring_nothing(site: Site, browser: Browser) -> None:
+    """A screen reader reads out what is written there, also where it is the same sentence."""
+    with watched(browser) as page:
+        page.clock.install()
+        page.goto(site.page("/jobs"))
+        said, live = page.locator("#said"), page.locator("#live")
+        page.route("**/dashboard/jobs", lambda route: route.fulfill(status=503, body="away"))
+        page.clock.run_for(4_000)
+        expect(live).to_have_text("No connection")
+        page.unroute("**/dashboard/jobs")
+        page.clock.run_for(4_000)
+        expect(said).to_have_text("The connection is back.")
+        expect(live).to_have_text("Live")
+        page.evaluate(COUNTED)
+        for looks in range(1, 4):
+            page.clock.run_for(4_000)
+            wait_until(partial(_has_looked, page, looks), what="the end of another look")
+        assert page.evaluate("window.written") == 0
+        expect(said).to_have_text("The connection is back.")

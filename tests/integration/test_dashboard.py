@@ -17,6 +17,7 @@ from aj.job import CallbackState
 from aj.settings import Settings
 from aj.store import Attempt, Keys
 from tests.conftest import Deployment
+from tests.support import tasks_past_samples
 from tests.support.deliveries import ended, outbox_of
 from tests.support.host_app import HTML, PROBLEM, host_app
 from tests.support.inside import starts
@@ -42,6 +43,15 @@ def test_an_empty_deployment_says_what_to_do(client: FlaskClient, deployment: De
     assert "curl -i -H 'Content-Type: application/json' -d '{\"n\": 5}' http://localhost/jobs" in text
     assert "No job yet." in shown(client, "/jobs")
     assert "No webhook is owed." in shown(client, "/deliveries")
+
+
+def test_where_no_first_command_is_known_the_tasks_are_named(deploy: Callable[..., Deployment]) -> None:
+    """None is shown that the API would refuse, nor is the page kept from whoever looks."""
+    client = deploy(AJ_TASKS=tasks_past_samples.__name__).client()
+    for path in ("", "/jobs"):
+        assert "No job yet. The list of tasks says what can be submitted." in shown(client, path)
+        assert '<a href="/tasks">' in client.get(f"/dashboard{path}").text
+    assert client.get("/tasks").status_code == 200
 
 
 def test_the_overview_counts_what_waits_and_what_ended(client: FlaskClient, deployment: Deployment) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from urllib.parse import urlencode
 
 import pytest
 from flask import Flask
@@ -21,6 +22,7 @@ from tests.support.pages import forms, press, shown, sign_in
 from tests.support.sweeping import take_and_vanish
 
 ALICE, BOB, OLGA = new_key(), new_key(), new_key()
+NOBODYS = "018f2b5e-0000-7000-8000-000000000000"
 KEYS = ",".join(f"{name}:{key[1]}" for name, key in (("alice", ALICE), ("bob", BOB), ("olga", OLGA)))
 
 
@@ -208,9 +210,52 @@ def test_without_a_session_every_page_leads_to_the_sign_in(guarded: Deployment) 
     assert "Overview" not in client.get("/dashboard/sign-in").text
     page = f"/dashboard/sign-in?next=/jobs/{job_id}"
     assert press(client, page, "/sign-in", key=ALICE[0]).headers["Location"] == f"/dashboard/jobs/{job_id}"
-    for evil in ("//evil.example", "https://evil.example", "/../x", "/jobs/../..", "@evil.example", "/jobs\n"):
+    for evil in (
+        "//evil.example",
+        "//",
+        "https://evil.example",
+        "/../x",
+        "/jobs/../..",
+        "@evil.example",
+        "/jobs\n",
+        "/jobs//evil.example?status=failed",
+        ".evil.example/?a=b",
+    ):
         client = guarded.client()
         assert sign_in(client, ALICE[0], next=evil).headers["Location"] == "/dashboard"
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "",
+        "/",
+        "/jobs",
+        "/jobs/",
+        "/deliveries/",
+        f"/jobs/{NOBODYS}/",
+        "?a",
+        "/jobs?status=failed&task=a%20b%2f%c3%a9",
+        "/deliveries?state=exhausted&cursor=//evil.example",
+        "/jobs?id=%0d%0aLocation:%20x",
+        "/jobs/?owner='%22%3C%3E",
+    ],
+)
+def test_the_way_back_is_the_page_that_was_asked_for(guarded: Deployment, page: str) -> None:
+    """With the filter that stood in its address, and a slash at the end, as people type it."""
+    client = guarded.client()
+    way = client.get(f"/dashboard{page}").headers["Location"]
+    [fields] = forms(press(client, way, "/sign-in", key="wrong").text).values()
+    answer = client.post("/dashboard/sign-in", data={**fields, "key": ALICE[0]})
+    assert (answer.status_code, answer.headers["Location"]) == (303, f"/dashboard{page}")
+
+
+@pytest.mark.parametrize("query", ["id=a\r\nSet-Cookie: x=y", "id=\x00", "id=é", f"id={'x' * 5_000}"])
+def test_a_query_that_is_none_is_left_out_of_the_way_back(guarded: Deployment, query: str) -> None:
+    """What ends a line of a header, or is too much for the form."""
+    client = guarded.client()
+    way = f"/dashboard/sign-in?{urlencode({'next': f'/jobs?{query}'})}"
+    assert press(client, way, "/sign-in", key=ALICE[0]).headers["Location"] == "/dashboard/jobs"
 
 
 @pytest.mark.parametrize(

@@ -195,6 +195,23 @@ def test_a_wrong_setting_stops_the_app_at_once(config: dict[str, Any], named: st
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"url_prefix": "/<tenant>"},
+        {"url_prefix": "/api", "url_defaults": {"tenant": "a"}},
+        {"url_prefix": "/<tenant>", "url_defaults": {"tenant": "a"}},
+    ],
+)
+def test_values_that_no_route_takes_are_refused_at_registration(
+    deployment: Deployment, options: dict[str, Any]
+) -> None:
+    """Each request would be answered 500."""
+    app = host_app(deployment.env)
+    with pytest.raises(SettingsError, match="the blueprint cannot be registered"):
+        app.register_blueprint(JobsBlueprint(), **options)
+
+
 def test_an_operator_shuts_the_dashboard_and_hears_of_a_slip(
     deployment: Deployment, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

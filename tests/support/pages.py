@@ -21,7 +21,10 @@ def forms(html: str) -> dict[str, dict[str, str]]:
     """The hidden fields of each form that is posted, by its address."""
     found = re.findall(r'<form[^>]* method="post" action="([^"]*)"[^>]*>(.*?)</form>', html, re.DOTALL)
     hidden = r'<input type="hidden" name="([^"]*)" value="([^"]*)">'
-    return {unescape(action): dict(re.findall(hidden, inside)) for action, inside in found}
+    return {
+        unescape(action): {name: unescape(value) for name, value in re.findall(hidden, inside)}
+        for action, inside in found
+    }
 
 
 def press(client: FlaskClient, page: str, ending: str, **more: str) -> TestResponse:

@@ -92,7 +92,9 @@
     if (next === "lost" && state !== "lost") sentences.unshift("The connection is lost; what you see may be old.");
     if (next === "live" && state === "lost") sentences.unshift("The connection is back.");
     // What is said replaces what has not been read out yet, so all that is new is said at once.
-    said.textContent = sentences.filter(Boolean).join(" ") || said.textContent;
+    const sentence = sentences.filter(Boolean).join(" ");
+    // What is written is read out, also where it is the same once more: of a look that brings nothing, nothing is.
+    if (sentence) said.textContent = sentence;
     state = button.dataset.state = next;
     element("live-word").textContent = WORDS[next];
     button.setAttribute("aria-label", next === "paused" ? "Paused: follow again" : `${WORDS[next]}: pause`);
