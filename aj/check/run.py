@@ -33,7 +33,7 @@ def run(scene: Scene, points: Iterable[Point], level: Level, tell: Callable[[Fin
         try:
             finding = _played(scene, each)
         except CheckUnplayable as error:
-            return Outcome(tuple(findings), str(error))
+            return Outcome(tuple(findings), scene.without_key(str(error)))
         findings.append(finding)
         tell(finding)
     return Outcome(tuple(findings))

@@ -14,7 +14,7 @@ from typing import Any, TypeVar, cast
 from urllib.parse import quote, urljoin, urlsplit
 
 from aj.check import wire
-from aj.check.exchange import Answer, Exchange, Fields, Request
+from aj.check.exchange import Answer, Exchange, Fields, Request, without
 from aj.check.options import Call, Options
 from aj.check.profile import as_word, at
 from aj.check.story import Job, Story
@@ -102,7 +102,7 @@ class Scene:
 
     def without_key(self, text: str) -> str:
         """`text` as it may be shown."""
-        return text.replace(self.options.api_key, "***") if self.options.api_key else text
+        return without(self.options.api_key, text)
 
     def path(self, template: str, job_id: str) -> str:
         return template.replace("{id}", quote(job_id, safe=""))
