@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from urllib.parse import urljoin
 
 from aj.check.exchange import Exchange
+from aj.check.links import link_to
 from aj.check.point import Level, Played, point
 from aj.check.profile import at
 from aj.check.scene import Scene, pause
 from aj.check.story import Job, Story
 from aj.check.verdicts import Skip, expect, expect_status
 from aj.clock import monotonic_s
-
-_NEXT = re.compile(r"<([^>]*)>\s*(?:;[^,<]*)?;\s*rel=\"?next\"?", re.IGNORECASE)
 
 
 @point(Level.COMPLETE, "docs/contract.md §3", "cancel")
@@ -164,9 +162,9 @@ def list_pages(scene: Scene) -> Played:
         seen += [at(each, scene.profile.job.id) for each in jobs]
         if wanted[0] in seen:
             break
-        match = _NEXT.search(page.field("Link") or "")
-        expect(match, 'there is no Link with rel="next", and not all jobs were shown', page)
-        url = urljoin(page.request.url, match[1]) if match else ""
+        target = link_to("next", page.field("Link") or "")
+        expect(target is not None, 'there is no Link with rel="next", and not all jobs were shown', page)
+        url = urljoin(page.request.url, target or "")
         expect(scene.is_ours(url), "the Link leads to another origin", page)
     expect(set(wanted) <= set(seen), "a job is not on the pages", page)
     expect(len(seen) == len(set(seen)), "a job is on two pages", page)
