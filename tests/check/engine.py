@@ -42,6 +42,7 @@ class Record:
     times: dict[str, str] = field(default_factory=lambda: {"created_at": now()})
     version: int = 0
     first: bool = False
+    looks: int = 0  # at its end
     metadata: dict[str, Any] | None = None
     attempts: list[dict[str, Any]] = field(default_factory=list)
 
@@ -114,6 +115,8 @@ class Engine:
                 return "failed", {"error": error, "result": None}
             return "failed", {"error": error}
         if "succeeded without result" in self.faults:
+            return "succeeded", {}
+        if record.task == "rest" and "slow job without result" in self.faults:
             return "succeeded", {}
         result = record.parameters["n"] ** 2 if record.task == "square" else "rested"
         return "succeeded", {"result": result}
