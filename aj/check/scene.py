@@ -159,7 +159,7 @@ class Scene:
         location = self.location(exchange)
         job_id = at(exchange.document, self.profile.submit.id) if self.profile.submit.id else None
         if not isinstance(job_id, str) or not job_id:
-            job_id = urlsplit(location).path.rstrip("/").rpartition("/")[2]
+            job_id = self.profile.id_at(location)
         if not job_id:
             raise Skip("the answer to a submission does not say which job it made")
         if not location or not self.is_ours(location):

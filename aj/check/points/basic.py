@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import uuid
+from urllib.parse import unquote
 
 from aj.check.exchange import Exchange
 from aj.check.point import Level, Played, point
@@ -49,7 +50,7 @@ def location(scene: Scene) -> Played:
     where = scene.location(exchange)
     expect(where, f"there is no {name}", exchange)
     expect(scene.is_ours(where), f"{name} leads to another origin, which is not followed", exchange)
-    expect(scene.quick.job.id in where, f"{name} does not name the job", exchange)
+    expect(scene.quick.job.id in unquote(where), f"{name} does not name the job", exchange)
     return exchange
 
 
