@@ -58,6 +58,14 @@ def test_a_body_in_chunks_is_read_up_to_a_bound(receiver: Receiver) -> None:
     assert len(receiver.came("/hook")[0].body) == MAX_BODY_BYTES
 
 
+def test_what_is_hidden_is_not_shown_of_a_delivery() -> None:
+    """An API may say the key of its caller again, in a webhook too."""
+    made = Receiver("127.0.0.1", 0, {}, lambda _: None, "hush")
+    _post(made, b"X-Said: hush", b"Content-Length: 6", body=b'"hush"')
+    made.close()
+    assert "hush" not in "".join(made.came("/hook")[0].shown().shown())
+
+
 def test_who_breaks_off_has_sent_nothing(receiver: Receiver, capfd: pytest.CaptureFixture[str]) -> None:
     """No delivery, and no traceback on the terminal."""
     lengths = (b"Content-Length: ten\r\n\r\n", b"Content-Length: 10\r\n\r\n{")

@@ -179,11 +179,11 @@ def result_only_at_the_end(scene: Scene) -> Played:
 
 def _served_result(scene: Scene) -> Played:
     """The same where the result is a resource of its own."""
-    quick, path = scene.quick, scene.profile.job.result_path
-    served = scene.play("GET", scene.path(path, quick.job.id))
-    expect(
-        served.status == 200, f"the job has succeeded, and its result is answered {served.told()}", quick.end, served
-    )
+    path = scene.profile.job.result_path
+    served = _result_of(scene, scene.quick)
+    for story in scene.stories()[1:]:
+        if not story.trouble and scene.status(story.end) == "succeeded":
+            _result_of(scene, story)
     if scene.options.slow is not None:
         slow = scene.submit_slow()
         early = scene.play("GET", scene.path(path, slow.id))
@@ -193,6 +193,13 @@ def _served_result(scene: Scene) -> Played:
     if scene.options.failing is not None:
         failed = scene.play("GET", scene.path(path, scene.failing.job.id))
         expect(failed.status >= 400, f"there is a result although the job failed: {failed.told()}", failed)
+    return served
+
+
+def _result_of(scene: Scene, story: Story) -> Exchange:
+    served = scene.play("GET", scene.path(scene.profile.job.result_path, story.job.id))
+    why = f"the job has succeeded, and its result is answered {served.told()}"
+    expect(served.status == 200, why, story.end, served)
     return served
 
 
