@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from aj.check.exchange import Exchange
+from aj.clock import from_rfc3339, now_ms
 
-_CLOCKS_APART = timedelta(seconds=1)
+_CLOCKS_APART_MS = 1000
 
 
 def life_over(exchanges: Iterable[Exchange], expires_at: Mapping[str, Any]) -> str:
@@ -24,6 +24,6 @@ def life_over(exchanges: Iterable[Exchange], expires_at: Mapping[str, Any]) -> s
 
 def _is_past(moment: Any) -> bool:
     try:
-        return datetime.fromisoformat(moment) < datetime.now(UTC) + _CLOCKS_APART
-    except (TypeError, ValueError):  # no text, no time, or none of any zone
+        return from_rfc3339(moment) < now_ms() + _CLOCKS_APART_MS
+    except (TypeError, ValueError, OverflowError):  # no text, or no time
         return False
