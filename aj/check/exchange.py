@@ -87,18 +87,25 @@ class Exchange:
 
     def shown(self) -> list[str]:
         """Lines for a person: the request behind `>`, the answer behind `<`."""
+        hides = self.request.hides
         target = re.sub(r"^[a-z]+://[^/?]*", "", self.request.url) or "/"
-        lines = [f"> {self.request.method} {target}", *(f"> {line}" for line in _fields(self.request.fields))]
+        lines = [f"> {self.request.method} {target}", *(f"> {line}" for line in _fields(self.request.fields, hides))]
         if self.request.body is not None:
-            lines += [f"> {line}" for line in _body(self.request.body)]
+            lines += [f"> {line}" for line in _body(self.request.body, hides)]
         if self.answer is None:
             lines.append(f"< no answer: {self.failure}")
         else:
             lines.append(f"< {self.answer.status} {self.answer.reason}".rstrip())
-            lines += [f"< {line}" for line in _fields(self.answer.fields)]
-            lines += [f"< {line}" for line in _body(self.answer.body)]
-        hidden = self.request.hides
-        return [escaped(line.replace(hidden, "***") if hidden else line) for line in lines]
+            lines += [f"< {line}" for line in _fields(self.answer.fields, hides)]
+            lines += [f"< {line}" for line in _body(self.answer.body, hides)]
+        return [escaped(without(hides, line)) for line in lines]
+
+
+def without(hidden: str, text: str) -> str:
+    """`text` without what is not to be seen, as it stands and as JSON spells it. Before it is cut: half is too much."""
+    for each in dict.fromkeys((hidden, json.dumps(hidden)[1:-1]) if hidden else ()):
+        text = text.replace(each, "***")
+    return text
 
 
 def escaped(text: str) -> str:
@@ -107,17 +114,21 @@ def escaped(text: str) -> str:
     return _UNPRINTABLE.sub(lambda match: match[0].encode("unicode_escape").decode("ascii"), visible)
 
 
-def _fields(fields: Fields) -> list[str]:
-    return [f"{name}: {'***' if name.lower() in _SECRET_FIELDS else _cut(value)}" for name, value in fields]
+def _fields(fields: Fields, hides: str) -> list[str]:
+    return [
+        f"{name}: {'***' if name.lower() in _SECRET_FIELDS else _cut(without(hides, value))}" for name, value in fields
+    ]
 
 
 def _cut(value: str) -> str:
     return value if len(value) <= SHOWN_VALUE_LENGTH else f"{value[:SHOWN_VALUE_LENGTH]}… ({len(value)} characters)"
 
 
-def _body(body: bytes) -> list[str]:
+def _body(body: bytes, hides: str) -> list[str]:
     if not body:
         return []
-    text = body[: 4 * SHOWN_BODY_LENGTH].decode("utf-8", "backslashreplace")
+    # All of it, since what is hidden may stand across any place at which it were cut; latin-1 keeps each byte.
+    seen = without(hides, body.decode("latin-1")).encode("latin-1") if hides else body
+    text = seen[: 4 * SHOWN_BODY_LENGTH].decode("utf-8", "backslashreplace")
     more = f"… ({len(body)} bytes)" if len(text) > SHOWN_BODY_LENGTH else ""
     return ["", text[:SHOWN_BODY_LENGTH] + more]

@@ -74,7 +74,7 @@ def _begin(scene: Scene) -> Hooks:
     scene.submit()
     host, port = options.callback
     try:
-        receiver = Receiver(host, port, ANSWERS, partial(_look, scene))
+        receiver = Receiver(host, port, ANSWERS, partial(_look, scene), options.api_key)
     except (OSError, OverflowError) as error:
         raise Skip(f"nothing can listen at {host}:{port} ({error}); --callback-host says another") from None
     scene.at_the_end(receiver.close)

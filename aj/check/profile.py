@@ -7,12 +7,14 @@ This file knows no HTTP.
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
+from urllib.parse import unquote, urlsplit
 
 from aj.check import forms
 from aj.errors import CheckError
@@ -108,6 +110,14 @@ class Profile:
         word = as_word(at(document, self.job.status))
         return next((ours for ours, theirs in self.words.items() if word in theirs), None)
 
+    def id_at(self, address: str) -> str:
+        """The id of the job that is read at this address: where `job.path` has it, else the last part of the path."""
+        parts = urlsplit(address)
+        before, _, behind = self.job.path.partition("{id}")
+        target = f"{parts.path}?{parts.query}" if parts.query else parts.path
+        found = re.search(f"{re.escape(before)}([^/?&]+){re.escape(behind)}$", target)
+        return unquote(found[1] if found else parts.path.rstrip("/").rpartition("/")[2])
+
 
 def shipped() -> list[str]:
     """The names of the profiles that come along."""
@@ -140,6 +150,8 @@ def parse(name: str, text: str) -> Profile:
     except RecursionError:
         raise CheckError(f"profile {name}: it is nested too deeply") from None
     where = f"profile {name}: "
+    if "name" in members:
+        raise CheckError(f"{where}name is not known, since the file is the profile's name; title says what it is of")
     parts: dict[str, Any] = {"name": name}
     for key, kind in {"submit": Submit, "job": Job, "paths": Paths, "headers": Headers}.items():
         if key in members:
@@ -197,6 +209,9 @@ def _words(table: Any, where: str) -> dict[str, tuple[str, ...]]:
     if not words["succeeded"]:
         raise CheckError(f"{where}words.succeeded must have at least one word")
     said = [word for theirs in words.values() for word in theirs]
+    empty = next((ours for ours, theirs in words.items() if not all(map(str.strip, theirs))), "")
+    if empty:
+        raise CheckError(f"{where}words.{empty} has an empty word")
     if len(said) != len(set(said)):
         raise CheckError(f"{where}words has one word twice")
     return words

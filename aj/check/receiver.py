@@ -6,6 +6,7 @@ It judges nothing.
 
 from __future__ import annotations
 
+import re
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Mapping
@@ -17,6 +18,7 @@ from aj.clock import now_ms
 
 MAX_BODY_BYTES = 2 * 1024 * 1024
 READ_TIMEOUT_S = 20.0
+_CHUNK_SIZE = re.compile(rb"[0-9A-Fa-f]{1,16}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,7 @@ class Delivery:
     at_ms: int
     answered: int
     look: Exchange | None
+    hides: str = ""  # a text that is never shown
 
     def lowered(self) -> dict[str, str]:
         """The header fields by their names in lower case."""
@@ -37,7 +40,7 @@ class Delivery:
 
     def shown(self) -> Exchange:
         """The delivery as an exchange, in which the API asks and we answer."""
-        request = Request(self.method, self.path, self.fields, self.body)
+        request = Request(self.method, self.path, self.fields, self.body, hides=self.hides)
         return Exchange(request, Answer(self.answered, "(from this receiver)", (), b""), "", 0.0)
 
 
@@ -45,12 +48,17 @@ class Receiver:
     """Listens from its making until `close`. `answers` says what to answer first on which path; then it is 204."""
 
     def __init__(
-        self, host: str, port: int, answers: Mapping[str, list[int]], look: Callable[[bytes], Exchange | None]
+        self,
+        host: str,
+        port: int,
+        answers: Mapping[str, list[int]],
+        look: Callable[[bytes], Exchange | None],
+        hides: str = "",
     ) -> None:
         self._deliveries: list[Delivery] = []
         self._changed = threading.Condition()
         self._begun: dict[str, int] = defaultdict(int)
-        self._answers, self._look = answers, look
+        self._answers, self._look, self._hides = answers, look, hides
         # A handler is made for each request; what it knows of us it has from the class.
         self._server = _Server((host, port), type("Handler", (_Handler,), {"receiver": self}))
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
@@ -80,7 +88,8 @@ class Receiver:
         plan = self._answers.get(handler.path, [])
         status = plan[number] if number < len(plan) else 204
         at_ms, fields = now_ms(), tuple(handler.headers.items())
-        delivery = Delivery(handler.command, handler.path, fields, body, at_ms, status, self._look(body))
+        look = self._look(body)
+        delivery = Delivery(handler.command, handler.path, fields, body, at_ms, status, look, self._hides)
         with self._changed:
             self._deliveries.append(delivery)
             self._changed.notify_all()
@@ -101,9 +110,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         chunked = "chunked" in (self.headers.get("Transfer-Encoding") or "").lower()
         length = 0 if chunked else min(max(0, int(self.headers.get("Content-Length") or 0)), MAX_BODY_BYTES)
-        body = self._chunks() if chunked else self.rfile.read(length)
-        if len(body) < length:
-            raise ConnectionError("the sender has broken off")
+        body = self._chunks() if chunked else self._whole(length)
         status = self.receiver.take(self, body)
         self.send_response(status)
         if 300 <= status < 400:
@@ -114,13 +121,31 @@ class _Handler(BaseHTTPRequestHandler):
     do_GET = do_PUT = do_POST
 
     def _chunks(self) -> bytes:
-        """A body in the chunked transfer coding, up to the bound. Source: RFC 9112 section 7.1."""
+        """A body in the chunked transfer coding, up to the bound. Source: RFC 9112 section 7.1.
+
+        Raises: ConnectionError: a size is no hexadecimal number, such as -1, or the sender has broken off.
+        """
         body = bytearray()
-        while len(body) < MAX_BODY_BYTES and (size := int(self.rfile.readline(100).partition(b";")[0], 16)):
-            body += self.rfile.read(min(size, MAX_BODY_BYTES))
+        while (size := self._chunk_size()) and len(body) < MAX_BODY_BYTES:
+            wanted = min(size, MAX_BODY_BYTES - len(body))
+            body += self._whole(wanted)
+            if wanted < size:
+                return bytes(body)
             self.rfile.readline(100)
         self.rfile.readline(100)
         return bytes(body)
+
+    def _chunk_size(self) -> int:
+        text = self.rfile.readline(100).partition(b";")[0].strip()
+        if not _CHUNK_SIZE.fullmatch(text):
+            raise ConnectionError("a chunk has no size")
+        return int(text, 16)
+
+    def _whole(self, size: int) -> bytes:
+        piece = self.rfile.read(size)
+        if len(piece) < size:
+            raise ConnectionError("the sender has broken off")
+        return piece
 
     def log_message(self, format: str, *args: object) -> None:
         """Nothing: the report is all that is said."""

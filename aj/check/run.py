@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from aj.check.exchange import Exchange
+from aj.check.lifetime import life_over
 from aj.check.point import Finding, Level, Point, State
 from aj.check.profile import Profile
 from aj.check.scene import Scene
@@ -33,7 +34,7 @@ def run(scene: Scene, points: Iterable[Point], level: Level, tell: Callable[[Fin
         try:
             finding = _played(scene, each)
         except CheckUnplayable as error:
-            return Outcome(tuple(findings), str(error))
+            return Outcome(tuple(findings), scene.without_key(str(error)))
         findings.append(finding)
         tell(finding)
     return Outcome(tuple(findings))
@@ -46,6 +47,9 @@ def _played(scene: Scene, each: Point) -> Finding:
     try:
         shown = each.play(scene)
     except Broken as broken:
+        over = life_over(broken.exchanges, scene.expires_at)
+        if over:
+            return Finding(each, State.SKIPPED, scene.without_key(over))
         return Finding(each, State.BROKEN, scene.without_key(str(broken)), broken.exchanges)
     except Skip as skip:
         return Finding(each, State.SKIPPED, scene.without_key(str(skip)))

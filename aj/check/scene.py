@@ -14,7 +14,7 @@ from typing import Any, TypeVar, cast
 from urllib.parse import quote, urljoin, urlsplit
 
 from aj.check import wire
-from aj.check.exchange import Answer, Exchange, Fields, Request
+from aj.check.exchange import Answer, Exchange, Fields, Request, without
 from aj.check.options import Call, Options
 from aj.check.profile import as_word, at
 from aj.check.story import Job, Story
@@ -25,6 +25,7 @@ from aj.errors import CheckUnplayable
 Made = TypeVar("Made")
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.02, 0.5
 MAX_STRANGE_LOOKS = 5
+SLOW_S = 0.5  # a job that takes less may end between two requests
 GIVE_UP_AFTER = 3  # exchanges in a row without an answer
 
 
@@ -37,6 +38,7 @@ class Scene:
         self._lock = threading.Lock()
         self._made: dict[str, Any] = {}
         self._stack = ExitStack()
+        self.expires_at: dict[str, Any] = {}  # what the documents of jobs that have ended say, by their ids
 
     def __enter__(self) -> Scene:
         return self
@@ -102,7 +104,7 @@ class Scene:
 
     def without_key(self, text: str) -> str:
         """`text` as it may be shown."""
-        return text.replace(self.options.api_key, "***") if self.options.api_key else text
+        return without(self.options.api_key, text)
 
     def path(self, template: str, job_id: str) -> str:
         return template.replace("{id}", quote(job_id, safe=""))
@@ -157,7 +159,7 @@ class Scene:
         location = self.location(exchange)
         job_id = at(exchange.document, self.profile.submit.id) if self.profile.submit.id else None
         if not isinstance(job_id, str) or not job_id:
-            job_id = urlsplit(location).path.rstrip("/").rpartition("/")[2]
+            job_id = self.profile.id_at(location)
         if not job_id:
             raise Skip("the answer to a submission does not say which job it made")
         if not location or not self.is_ours(location):
@@ -199,7 +201,8 @@ class Scene:
     def follow(self, job: Job) -> Story:
         """Looks at a job until it has ended. The caller is a checker: it looks more often than it is told to."""
         story, pause_s, strange = Story(job), FIRST_PAUSE_S, 0
-        until_s = monotonic_s() + self.options.job_timeout_s
+        began_s = monotonic_s()
+        until_s = began_s + self.options.job_timeout_s
         while True:
             try:
                 look = self.look(job)
@@ -209,6 +212,8 @@ class Scene:
                 return story
             story.looks.append(look)
             if look.status == 200 and self.is_final(look):
+                self.expires_at[job.id] = at(look.document, "expires_at")
+                story.took_s = monotonic_s() - began_s
                 return story
             strange += look.status != 200 or self.status(look) is None
             if strange >= MAX_STRANGE_LOOKS:
@@ -262,6 +267,12 @@ class Scene:
         with suppress(Skip):
             stories.append(self.failing)
         return stories
+
+    def expect_slow(self, job: Job, *exchanges: Exchange) -> None:
+        """Raises: Skip: answers about `job` say nothing, since it has ended, or a job of its kind does so at once."""
+        has_ended = any(look.status == 200 and self.is_final(look) for look in (*exchanges, self.look(job)))
+        if has_ended or (not self.slow.trouble and self.slow.took_s < SLOW_S):
+            raise Skip("the slow job ended too soon; --slow-body says how to submit one that takes some seconds")
 
     def active_look(self) -> Exchange:
         """A look that met a job before its end. Raises: Skip: there was none."""

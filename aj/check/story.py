@@ -19,11 +19,12 @@ class Job:
 
 @dataclass(slots=True)
 class Story:
-    """A job from its submission to its end. `trouble` says why the end was not seen."""
+    """A job from its submission to its end. `trouble` says why the end was not seen, `took_s` how long it took."""
 
     job: Job
     looks: list[Exchange] = field(default_factory=list)
     trouble: str = ""
+    took_s: float = 0.0
 
     @property
     def end(self) -> Exchange:

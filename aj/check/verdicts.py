@@ -33,3 +33,9 @@ def expect_status(exchange: Exchange, *wanted: int, when: str = "", may_be_busy:
         raise Skip(f"the API had no room: {exchange.told()}")
     words = " or ".join(map(str, wanted))
     expect(exchange.status in wanted, f"{when}{': ' if when else ''}{exchange.told()} instead of {words}", exchange)
+
+
+def expect_size_taken(exchange: Exchange) -> None:
+    """Raises: Skip: what was sent is larger than what this API takes, which it may say before it looks at it."""
+    if exchange.status == 413:
+        raise Skip(f"the API takes no body of {len(exchange.request.body or b'')} bytes")

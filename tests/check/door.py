@@ -17,6 +17,7 @@ from tests.check.reference import Answer, Reference
 from tests.check.strict import Refused
 
 API_KEY = "reference-server-key"
+SMALL_BYTES = 1000
 TITLES = {400: "Bad", 401: "Who", 404: "Unknown", 405: "Not so", 409: "Not now", 410: "Gone", 412: "Changed"}
 METHODS = {"jobs": "GET, HEAD, POST, OPTIONS", "job": "GET, HEAD, DELETE, OPTIONS", "verb": "GET, POST, OPTIONS"}
 
@@ -94,6 +95,8 @@ class Handler(BaseHTTPRequestHandler):
             body = self.rfile.read(size)
             if len(body) < size and not ours.has("cut bodies taken"):
                 raise Refused(400, "cut off")
+        if len(body) > SMALL_BYTES and ours.has("small bodies only"):
+            raise Refused(413, "too large")
         if len(body) > strict.LIMIT_BYTES and not ours.has("bodies of any size taken"):
             raise Refused(413, "too large")
         return body
@@ -131,7 +134,9 @@ class Handler(BaseHTTPRequestHandler):
         self.send_response(status)
         kind = "text/html" if self.reference.has("documents as HTML") and self.command == "GET" else "application/json"
         for name, value in {"Content-Type": kind, **fields}.items():
-            self.send_header(name, value)
+            is_word = name in ("Content-Type", "Cache-Control", "Preference-Applied")
+            shown = value.title() if is_word and self.reference.has("words in capitals") else value
+            self.send_header(name, shown)
         if status not in (204, 304):
             self.send_header("Content-Length", str(len(body)))
         self.send_header("Connection", "close")

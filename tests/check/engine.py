@@ -14,6 +14,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 QUEUED_S = 0.01
+LARGE = 20_000
+NOT_QUICK_S = 1.5
 TASKS: dict[str, dict[str, type]] = {
     "square": {"n": int},
     "rest": {"seconds": float},
@@ -21,6 +23,7 @@ TASKS: dict[str, dict[str, type]] = {
     "forget_soon": {},
 }
 LIFE_S = {"forget_soon": 0.2}
+SHORT_LIFE_S = 1.0
 FINAL = ("succeeded", "failed")
 
 
@@ -42,6 +45,7 @@ class Record:
     times: dict[str, str] = field(default_factory=lambda: {"created_at": now()})
     version: int = 0
     first: bool = False
+    looks: int = 0  # at its end
     metadata: dict[str, Any] | None = None
     attempts: list[dict[str, Any]] = field(default_factory=list)
 
@@ -64,7 +68,10 @@ class Engine:
         with self.changed:
             record.first = not self.jobs
             self.jobs[record.id] = record
-        threading.Thread(target=self._run, args=(record,), daemon=True).start()
+        if record.task == "rest" and "nobody is slow" in self.faults:
+            self._run(record)
+        else:
+            threading.Thread(target=self._run, args=(record,), daemon=True).start()
         return record
 
     def _move(self, record: Record, status: str, outcome: dict[str, Any] | None = None) -> bool:
@@ -77,7 +84,9 @@ class Engine:
             stamp = now()
             if status in FINAL:
                 record.times.setdefault("started_at", stamp)
-                record.times |= {"ended_at": stamp, "expires_at": stamp}
+                record.times["ended_at"] = stamp
+                if "kept for ever" not in self.faults:
+                    record.times["expires_at"] = stamp
             elif status == "running":
                 record.times.setdefault("started_at", stamp)
             self.changed.notify_all()
@@ -86,7 +95,9 @@ class Engine:
     def _run(self, record: Record) -> None:
         self._pause(record, QUEUED_S)
         self._move(record, "running", {"result": None} if "result too early" in self.faults else None)
-        if record.task == "rest":
+        if record.task == "square" and "nobody is quick" in self.faults:
+            self._pause(record, NOT_QUICK_S)
+        if record.task == "rest" and "nobody is slow" not in self.faults:
             seconds = record.parameters["seconds"]
             self._pause(record, seconds / 2)
             if "status goes back" in self.faults:
@@ -115,8 +126,10 @@ class Engine:
             return "failed", {"error": error}
         if "succeeded without result" in self.faults:
             return "succeeded", {}
+        if record.task == "rest" and "slow job without result" in self.faults:
+            return "succeeded", {}
         result = record.parameters["n"] ** 2 if record.task == "square" else "rested"
-        return "succeeded", {"result": result}
+        return "succeeded", {"result": "x" * LARGE if "large results" in self.faults else result}
 
     def end(self, record: Record, status: str, outcome: dict[str, Any]) -> bool:
         """Ends a job; says whether it had not ended before."""
@@ -124,8 +137,9 @@ class Engine:
             return False
         if "webhook before the end" not in self.faults and record.callback:
             self._tell(record)
-        if record.task in LIFE_S:
-            threading.Timer(LIFE_S[record.task], self.forget, (record.id, "job-expired")).start()
+        life_s = SHORT_LIFE_S if "a short life" in self.faults else LIFE_S.get(record.task)
+        if life_s and "kept for ever" not in self.faults:
+            threading.Timer(life_s, self.forget, (record.id, "job-expired")).start()
         return True
 
     def cancel(self, record: Record) -> bool:

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 from urllib.parse import parse_qs
 
 from tests.check import strict
+from tests.check.drift import drifted
 from tests.check.engine import FINAL, Engine, Record
 from tests.check.strict import Refused
 from tests.check.telling import Teller
@@ -164,6 +165,7 @@ class Reference:
         fields = self._document_fields(record)
         if record.status in FINAL:
             self.seen_ended.add(job_id)
+            record.looks += 1
         if waited:
             fields |= {"Preference-Applied": f"wait={waited}", "Vary": "Prefer"}
         if tag and self._matches(tag, record) and not self.has("never 304"):
@@ -190,6 +192,7 @@ class Reference:
             document.setdefault("error", None)
         if self.has("another id in the document"):
             document["job_id"] = document["job_id"].upper()
+        document |= drifted(record, self.faults)
         if self.has("times without milliseconds"):
             document |= {name: value[:19] + "Z" for name, value in record.times.items()}
         return document
@@ -215,6 +218,8 @@ class Reference:
         fields = {"ETag": self._tag(record), "Cache-Control": "no-cache"}
         if self.has("no ETag"):
             del fields["ETag"]
+        if record.status in FINAL and self.has("final documents as HTML"):
+            fields["Content-Type"] = "text/html"
         if record.status not in FINAL or self.has("Retry-After at the end"):
             fields["Retry-After"] = "soon" if self.has("Retry-After in words") else "1"
         return fields

@@ -66,6 +66,14 @@ def pour(connection: socket.socket, over: threading.Event) -> None:
         connection.sendall(piece)
 
 
+def less_than_nothing(connection: socket.socket, over: threading.Event) -> None:
+    """Promises a chunk of -1 bytes, which some take for all that ever comes, and sends that."""
+    connection.recv(65536)
+    connection.sendall(b"HTTP/1.1 202 Accepted\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\n")
+    while not over.is_set():
+        connection.sendall(b"x" * 0x10000)
+
+
 def more_and_more_interim(connection: socket.socket, over: threading.Event) -> None:
     """Promises an answer again and again."""
     connection.recv(65536)

@@ -197,3 +197,13 @@ def test_a_profile_that_leaves_out_what_is_not_there_is_refused(tmp_path: Path) 
     file.write_text(text + '\n[not_offered]\nwebhoks = "none"\n', "utf-8")
     result = _check(NOBODY, "--profile", str(file))
     assert (result.exit_code, "not_offered has webhoks" in result.output) == (2, True), result.output
+
+
+@pytest.mark.parametrize("as_json", [(), ("--json",)])
+def test_no_api_key_is_shown_where_the_check_cannot_be_played(as_json: tuple[str, ...]) -> None:
+    """A server that says it again instead of an answer does not bring it into the report."""
+    with rude(saying(b"GARBAGE Bearer hush-hush\r\n\r\n")) as url:
+        result = _check(url, *as_json, AJ_API_KEY="hush-hush")
+    assert result.exit_code == 3
+    assert "GARBAGE" in result.output
+    assert "hush" not in result.output

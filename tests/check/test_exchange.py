@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from aj.check.exchange import SHOWN_BODY_LENGTH, Answer, Exchange, Request
+import json
+
+from aj.check.exchange import SHOWN_BODY_LENGTH, SHOWN_VALUE_LENGTH, Answer, Exchange, Request
 
 
 def _shown(request: Request, answer: Answer) -> str:
@@ -30,6 +32,23 @@ def test_no_api_key_is_shown() -> None:
     fields = (("Authorization", "Bearer hush"), ("X-Mine", "hush"))
     shown = _shown(Request("GET", "http://a/?k=hush", fields, hides="hush"), Answer(200, "OK", (), b"you said hush"))
     assert "hush" not in shown
+
+
+def test_no_part_of_an_api_key_is_shown_where_a_text_is_cut() -> None:
+    """What is hidden is taken out first: a cut through the key would leave its beginning to be read."""
+    key = "q" * 40
+    for before in range(SHOWN_VALUE_LENGTH - 40, SHOWN_VALUE_LENGTH + 1):
+        shown = _shown(Request("GET", "http://a/", hides=key), Answer(200, "OK", (("A", "." * before + key),), b""))
+        assert "q" not in shown
+    for before in (SHOWN_BODY_LENGTH - 39, SHOWN_BODY_LENGTH - 1, 4 * SHOWN_BODY_LENGTH - 1):
+        body = b"." * before + key.encode() * 1000
+        assert "q" not in _shown(Request("POST", "http://a/", (), body, hides=key), Answer(200, "OK", (), body))
+
+
+def test_no_api_key_is_shown_as_json_spells_it() -> None:
+    """A quotation mark in it is escaped there."""
+    body = json.dumps({"you": 'hu"sh'}).encode()
+    assert "sh" not in _shown(Request("GET", "http://a/", hides='hu"sh'), Answer(200, "OK", (), body))
 
 
 def test_what_is_long_is_cut() -> None:

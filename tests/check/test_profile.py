@@ -43,6 +43,9 @@ def test_a_profile_maps_words() -> None:
         ('title = "mine"', "title = ", "not TOML"),
         ('title = "mine"', "", "title is missing"),
         ('title = "mine"', 'titel = "mine"', "titel is not known"),
+        ('title = "mine"', 'title = "mine"\nname = "other"', "name is not known"),
+        ('succeeded = ["true"]', 'succeeded = ["true", ""]', "words.succeeded has an empty word"),
+        ('queued = ["waiting"]', 'queued = [" "]', "words.queued has an empty word"),
         ('path = "/tasks"', "", "submit.path is missing"),
         ('path = "/tasks"', "path = 5", "submit.path must be a string"),
         ('path = "/tasks"', 'path = "/tasks"\naccepted = [true]', "submit.accepted must be a list of numbers"),
@@ -130,3 +133,20 @@ def test_a_member_is_found_by_its_path() -> None:
     assert not has(document, "a.c")
     assert not has(document, "c.0")
     assert at(None, "a.b") is None
+
+
+@pytest.mark.parametrize(
+    ("path", "address", "job_id"),
+    [
+        ("/tasks/{id}", "http://a/tasks/17", "17"),
+        ("/tasks/{id}", "http://a/prefix/tasks/17", "17"),
+        ("/v1/tasks/{id}/status", "http://a/v1/tasks/17/status", "17"),
+        ("/status?id={id}", "http://a/status?id=17", "17"),
+        ("/tasks/{id}", "http://a/tasks/a%3Ab", "a:b"),
+        ("/tasks/{id}", "http://a/elsewhere/17/", "17"),
+        ("/tasks/{id}", "", ""),
+    ],
+)
+def test_the_id_stands_in_an_address_where_the_path_of_a_job_has_it(path: str, address: str, job_id: str) -> None:
+    """Behind any prefix; an address of another form has it at its end."""
+    assert parse("mine", GOOD.replace("/tasks/{id}", path)).id_at(address) == job_id

@@ -11,7 +11,7 @@ import pytest
 
 from aj.check import wire
 from aj.check.exchange import Request
-from tests.check.rude import drip, hang, more_and_more_interim, pour, rude, saying
+from tests.check.rude import drip, hang, less_than_nothing, more_and_more_interim, pour, rude, saying
 
 TIMEOUT_S = 1.0
 MUCH_MORE_S = 15.0
@@ -54,6 +54,13 @@ def test_an_answer_is_read_up_to_a_bound() -> None:
     with rude(pour) as url:
         exchange = wire.play(Request("GET", url), 30)
     assert exchange.failure == f"HTTPException: the answer is over {wire.MAX_ANSWER_BYTES} bytes"
+
+
+def test_a_chunk_of_less_than_nothing_is_not_read() -> None:
+    """However much comes behind it: the exchange is over at once, and not with its time."""
+    with rude(less_than_nothing) as url:
+        exchange = wire.play(Request("GET", url), 30)
+    assert exchange.failure.startswith("IncompleteRead")
 
 
 def test_a_redirect_is_an_answer_and_not_followed() -> None:

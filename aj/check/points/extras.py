@@ -8,7 +8,7 @@ from aj.check.options import Call
 from aj.check.point import Level, Played, point
 from aj.check.profile import at
 from aj.check.scene import Scene
-from aj.check.verdicts import Skip, expect, expect_status
+from aj.check.verdicts import Skip, expect, expect_size_taken, expect_status
 
 METADATA_MOST_BYTES = 4096
 
@@ -29,6 +29,7 @@ def metadata_limits(scene: Scene) -> Played:
     scene.submit()
     for value in ("text", [1], {"note": "x" * METADATA_MOST_BYTES}):
         exchange = scene.send(json.dumps({**_object(scene), scene.profile.submit.metadata: value}).encode())
+        expect_size_taken(exchange)
         expect_status(exchange, 422)
     return exchange
 

@@ -7,7 +7,7 @@ import re
 
 from aj.check.exchange import Exchange
 from aj.check.point import Level, Played, point
-from aj.check.profile import at
+from aj.check.profile import at, has
 from aj.check.scene import Scene, pause
 from aj.check.story import Job
 from aj.check.verdicts import Skip, expect, expect_status
@@ -85,7 +85,8 @@ def cache_control(scene: Scene) -> Played:
     judged = [(submission, "no-store"), (end, "no-cache"), *([(missing, "no-store")] if missing.status == 404 else [])]
     for exchange, wanted in judged:
         said = exchange.field("Cache-Control")
-        expect(wanted in (said or ""), f"Cache-Control is {said}, not {wanted}", exchange)
+        named = [each.strip().lower() for each in (said or "").split(",")]
+        expect(wanted in named, f"Cache-Control is {said}, not {wanted}", exchange)
     if missing.status != 404:
         raise Skip("an id that was never given is not 404; see malformed-id")
     return submission, end
@@ -100,6 +101,8 @@ def head(scene: Scene) -> Played:
     expect(not exchange.answer.rest_bytes, "the answer to HEAD has a body", exchange)
     for name in ("Content-Type", "ETag", "Content-Length", "Cache-Control"):
         same = exchange.field(name) == end.field(name)
+        if name == "Content-Length":  # which is not there where the body comes in chunks, or HEAD does not make one
+            same = same or None in (exchange.field(name), end.field(name))
         expect(same, f"{name} is {exchange.field(name)} with HEAD and {end.field(name)} with GET", end, exchange)
     return exchange
 
@@ -121,8 +124,10 @@ def times(scene: Scene) -> Played:
     """Times are RFC 3339 in UTC with milliseconds, and follow upon each other."""
     for story in scene.stories():
         end = story.end
-        found = [str(at(end.document, name)) for name in scene.profile.job.times]
-        for name, value in zip(scene.profile.job.times, found, strict=True):
+        first, *others = scene.profile.job.times  # a job that never began, or is kept for ever, has not all of them
+        names = [first, *(name for name in others if has(end.document, name))]
+        found = [str(at(end.document, name)) for name in names]
+        for name, value in zip(names, found, strict=True):
             expect(_RFC3339.fullmatch(value), f"{name} is {value}", end)
         expect(found == sorted(found), "the times are not in order", end)
     return scene.quick.end
@@ -147,6 +152,8 @@ def wait_on_submission(scene: Scene) -> Played:
     seconds = _wait_s(scene)
     scene.submit()
     exchange = scene.send(scene.body(), (("Prefer", f"wait={seconds}"),))
+    if scene.is_accepted(exchange) and exchange.status != 200 and exchange.took_s > seconds - 0.5:
+        raise Skip(f"the job did not end within {seconds} s; --body says a quick one, and a worker has to run")
     expect_status(exchange, 200, when=f"Prefer: wait={seconds}")
     expect(scene.is_final(exchange), "the job of the answer has not ended", exchange)
     expect(scene.location(exchange), f"there is no {scene.profile.submit.location}", exchange)
@@ -232,7 +239,7 @@ def _running(scene: Scene, job: Job) -> Exchange:
 
 def _applied(exchange: Exchange, seconds: int) -> Exchange:
     said = exchange.field("Preference-Applied") or ""
-    expect(said.replace('"', "") == f"wait={seconds}", f"Preference-Applied is {said or 'missing'}", exchange)
+    expect(said.replace('"', "").lower() == f"wait={seconds}", f"Preference-Applied is {said or 'missing'}", exchange)
     varies = [each.strip().lower() for each in (exchange.field("Vary") or "").split(",")]
     expect("prefer" in varies or "*" in varies, "Vary does not name Prefer", exchange)
     return exchange
