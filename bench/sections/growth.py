@@ -31,7 +31,7 @@ def growth(scene: Scene) -> Samples:
     def measure(size: int) -> Figures:
         scene.clear()
         for key, ttl_ms, dumped in left:
-            client.restore(key, ttl_ms, dumped)
+            client.restore(key, ttl_ms, dumped, replace=True)  # somebody may have written it again
         fill(client, job_id, size - 1)
         scene.store.settle()
         took.setdefault((GET, size), []).append(scene.loaded(site, request("GET", f"/jobs/{job_id}")))
