@@ -278,7 +278,8 @@ def test_who_waits_for_a_change_is_not_woken_by_an_estimate(deployment: Deployme
     known = {"Prefer": "wait=20", "If-None-Match": client.get(f"/jobs/{second}").headers["ETag"]}
     answers: list[Any] = []
     path = f"/jobs/{second}"
-    waiting = threading.Thread(target=lambda: answers.append(deployment.client().get(path, headers=known)))
+    other = deployment.client()
+    waiting = threading.Thread(target=lambda: answers.append(other.get(path, headers=known)))
     waiting.start()
     channel = f"{deployment.settings.prefix}:changes"
     wait_until(lambda: deployment.redis.pubsub_numsub(channel)[0][1], what="a waiting request")
