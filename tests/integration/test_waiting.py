@@ -69,7 +69,8 @@ def test_a_status_request_waits_for_the_end(deployment: Deployment, client: Flas
     job_id = submit(client, n=5)
     attempt = attempt_at(deployment, job_id, "e")
     answers: list[Any] = []
-    waiting = in_background(lambda: answers.append(deployment.client().get(f"/jobs/{job_id}", headers=WAIT)))
+    other = deployment.client()
+    waiting = in_background(lambda: answers.append(other.get(f"/jobs/{job_id}", headers=WAIT)))
     wait_until(lambda: _subscribed(deployment), what="a waiting request")
     attempt.start([])
     attempt.report(b'{"fraction": 0.5}')
@@ -85,7 +86,8 @@ def test_a_status_request_with_an_etag_waits_for_any_change(deployment: Deployme
     etag = client.get(f"/jobs/{job_id}").headers["ETag"]
     known = {**WAIT, "If-None-Match": etag}
     answers: list[Any] = []
-    waiting = in_background(lambda: answers.append(deployment.client().get(f"/jobs/{job_id}", headers=known)))
+    other = deployment.client()
+    waiting = in_background(lambda: answers.append(other.get(f"/jobs/{job_id}", headers=known)))
     wait_until(lambda: _subscribed(deployment), what="a waiting request")
     attempt = attempt_at(deployment, job_id, "e")
     attempt.start([])
