@@ -35,16 +35,16 @@ def in_config(
     config: Mapping[str, Any],
     environ: Mapping[str, str],
     names: Collection[str],
-    rules: tuple[Collection[str], Collection[str]],
+    full_name_only: Collection[str],
+    heard: Collection[str],
 ) -> Given:
     """What a Flask app's config gives for `names`, by `AJ_NAME` or else by `NAME`.
 
     `from_prefixed_env("AJ")` takes the prefix away and reads JSON, so what it brought is told by `environ`, and taken
-    from there: so that the same text means the same, and has the same name, as in a worker. `rules` are the names that
-    count in full only, since the bare one may be the app's own, and those whose variable counts where the config has
-    nothing, whether the app has read it or not.
+    from there: so that the same text means the same, and has the same name, as in a worker. The bare name of
+    `full_name_only` may be the app's own, and does not count. The variables of `heard` count where the config has
+    nothing, whether the app has read them or not.
     """
-    full_name_only, heard = rules
     found: Given = {}
     for name in names:
         called, bare = variable(name), name.upper()

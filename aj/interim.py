@@ -15,6 +15,16 @@ _LINE_MOST_BYTES = 65_536
 _CHUNK_SIZE = re.compile(rb"[0-9A-Fa-f]{1,16}[ \t]*(?:;.*)?\r?\n?", re.DOTALL)
 
 
+def chunk_size(line: bytes) -> int:
+    """The size that stands before a chunk: hexadecimal digits only, where `int` takes a sign and more.
+
+    Source: RFC 9112, section 7.1. Raises: ValueError: it is none.
+    """
+    if not _CHUNK_SIZE.fullmatch(line):
+        raise ValueError("a chunk without a size")
+    return int(line.partition(b";")[0], 16)
+
+
 class FinalResponse(http.client.HTTPResponse):
     """The final answer, whose body never takes more memory than its reader asks for."""
 
@@ -28,15 +38,13 @@ class FinalResponse(http.client.HTTPResponse):
         return version, HTTPStatus.CONTINUE if is_interim else status, reason
 
     def _read_next_chunk_size(self) -> int:
-        """The size that stands before a chunk: hexadecimal digits only, where `int` takes a sign and more.
-
-        Source: RFC 9112, section 7.1. Raises: ValueError: it is none.
-        """
+        """The size of the next chunk. Raises: ValueError: there is none."""
         line = self.fp.readline(_LINE_MOST_BYTES + 1)
-        if len(line) > _LINE_MOST_BYTES or not _CHUNK_SIZE.fullmatch(line):
+        try:
+            return chunk_size(line if len(line) <= _LINE_MOST_BYTES else b"")
+        except ValueError:
             self._close_conn()  # type: ignore[attr-defined]
-            raise ValueError("a chunk without a size")
-        return int(line.partition(b";")[0], 16)
+            raise
 
     def _safe_read(self, amt: int) -> bytes:
         """Reads exactly so much. urllib3 reads the sizes of chunks itself, and comes here with what it takes for one.

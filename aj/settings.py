@@ -250,7 +250,7 @@ class Settings:
 
         Raises: SettingsError: a value is not accepted.
         """
-        return cls._parsed(in_config(config, environ or {}, _PARSERS, (_FULL_NAME_ONLY, _HEARD)))
+        return cls._parsed(in_config(config, environ or {}, _PARSERS, _FULL_NAME_ONLY, _HEARD))
 
     @staticmethod
     def unknown(environ: Mapping[str, str]) -> list[str]:

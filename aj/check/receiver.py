@@ -6,7 +6,6 @@ It judges nothing.
 
 from __future__ import annotations
 
-import re
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Mapping
@@ -15,10 +14,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from aj.check.exchange import Answer, Exchange, Request
 from aj.clock import now_ms
+from aj.interim import chunk_size
 
 MAX_BODY_BYTES = 2 * 1024 * 1024
 READ_TIMEOUT_S = 20.0
-_CHUNK_SIZE = re.compile(rb"[0-9A-Fa-f]{1,16}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,10 +135,10 @@ class _Handler(BaseHTTPRequestHandler):
         return bytes(body)
 
     def _chunk_size(self) -> int:
-        text = self.rfile.readline(100).partition(b";")[0].strip()
-        if not _CHUNK_SIZE.fullmatch(text):
-            raise ConnectionError("a chunk has no size")
-        return int(text, 16)
+        try:
+            return chunk_size(self.rfile.readline(100).strip())
+        except ValueError:
+            raise ConnectionError("a chunk has no size") from None
 
     def _whole(self, size: int) -> bytes:
         piece = self.rfile.read(size)

@@ -76,7 +76,7 @@ class Follower:
         """Writes a line of its own, and nothing once the wait is over."""
         with self._lock:
             if not self._over.is_set():
-                self._screen.tell((CLEAR if self._screen.is_live else "") + text + "\n")
+                self._screen.tell_over(text)
 
     def _keep_telling(self) -> None:
         """Draws while nothing is seen. In a file it tells what has changed since, so a flood of reports is no flood."""

@@ -57,6 +57,10 @@ class Screen:
     def painted(self, text: str, colour: str) -> str:
         return f"\x1b[{_COLOURS[colour]}m{text}\x1b[0m" if self.has_colours else text
 
+    def tell_over(self, line: str) -> None:
+        """Writes a line in the place of one that may be drawn again and again."""
+        self.tell((CLEAR if self.is_live else "") + line + "\n")
+
     def fitted(self, line: str) -> str:
         """`line` as far as it fits on a terminal; whole where it goes into a file."""
         return cut(line, self.columns) if self.is_terminal else line
@@ -107,8 +111,7 @@ def talk(*lines: str) -> None:
 
 def talk_over(line: str) -> None:
     """Tells it in the place of a line that may be drawn again and again there."""
-    screen = talk_to()
-    screen.tell((CLEAR if screen.is_live else "") + line + "\n")
+    talk_to().tell_over(line)
 
 
 def take_any_text() -> None:
